@@ -219,20 +219,23 @@ void EngineLog::AppendReadings(const std::deque<Entry>& readings, bool histogram
   if (entry != readings.end()) message.set_more(true);
 }
 
-bool EngineLog::AppendNew(const EngineSubscription& wanted, Cursor& cursor,
-                          wire::EngineTelemetry& message) const {
+void EngineLog::Cursor::Subscribe(EngineSubscription subscription) {
+  if (subscription == wanted) return;
+  wanted = std::move(subscription);
+  list = 0;
+  std::erase_if(next, [this](const auto& each) { return !wanted.namespaces.contains(each.first); });
+}
+
+bool EngineLog::AppendNew(Cursor& cursor, wire::EngineTelemetry& message) const {
   MutexLock lock(mutex_);
   if (lists_ == 0) return false;
-  const bool list_is_new = cursor.list != lists_ || cursor.wanted != wanted;
+  const bool list_is_new = cursor.list != lists_;
   if (list_is_new) {
-    *message.mutable_list() = ListOf(wanted);
+    *message.mutable_list() = ListOf(cursor.wanted);
     cursor.list = lists_;
-    cursor.wanted = wanted;
   }
-  std::erase_if(cursor.next,
-                [&](const auto& next) { return !wanted.namespaces.contains(next.first); });
   size_t bytes = 0;
-  for (const auto& [name, interest] : wanted.namespaces) {
+  for (const auto& [name, interest] : cursor.wanted.namespaces) {
     const auto kept = namespaces_.find(name);
     if (kept == namespaces_.end() || kept->second.readings.empty()) continue;
     const std::deque<Entry>& readings = kept->second.readings;

@@ -54,14 +54,16 @@ class EngineLog {
 
   // A reader's position. A new cursor is before all kept readings of the subscription.
   struct Cursor {
-    EngineSubscription wanted;            // when the last list was sent
-    int64_t list = 0;                     // number of that list; 0: none
+    // Sends the list again if this is another subscription than the last one.
+    void Subscribe(EngineSubscription subscription);
+
+    EngineSubscription wanted;
+    int64_t list = 0;                     // number of the last list that was sent; 0: none
     std::map<std::string, int64_t> next;  // the number of the next reading, by namespace
   };
   // Appends to `message` what the reader has not got yet, up to 256 KiB, and moves the cursor.
   // Returns false if there is nothing new.
-  bool AppendNew(const EngineSubscription& wanted, Cursor& cursor,
-                 telemetry::v1::EngineTelemetry& message) const;
+  bool AppendNew(Cursor& cursor, telemetry::v1::EngineTelemetry& message) const;
 
   // Blocks until there is a change after `generation` or WakeWaiters(), for `timeout` at most.
   // Returns the newest generation.

@@ -40,10 +40,11 @@ class EngineLogTest : public testing::Test {
   }
   // The running requests in the readings that the reader has not got yet.
   std::vector<double> ReadNew(EngineLog::Cursor& cursor, const EngineSubscription& wanted) {
+    cursor.Subscribe(wanted);
     std::vector<double> running;
     do {
       last_ = wire::EngineTelemetry();
-      log_.AppendNew(wanted, cursor, last_);
+      log_.AppendNew(cursor, last_);
       if (last_.has_list()) list_ = last_.list();
       for (const wire::EngineReading& reading : last_.readings()) {
         running.push_back(reading.models(0).running());
@@ -154,7 +155,7 @@ TEST_F(EngineLogTest, LaterReaderGetsThePast) {
   EXPECT_THAT(ReadNew(cursor, SubscribedIn("team-a", absl::Seconds(3))), ElementsAre(11));
   EXPECT_FALSE(last_.has_list()) << "it has not changed";
   wire::EngineTelemetry nothing;
-  EXPECT_FALSE(log_.AppendNew(SubscribedIn("team-a", absl::Seconds(3)), cursor, nothing));
+  EXPECT_FALSE(log_.AppendNew(cursor, nothing));
 }
 
 TEST_F(EngineLogTest, EachReaderGetsItsOwnNamespacesOnly) {
@@ -321,13 +322,13 @@ TEST_F(EngineLogTest, MessagesAreLimitedInSize) {
     update.at = clock_.Now();
     log.AddReading(TestPlace("llm-0"), update);
   }
-  EngineLog::Cursor cursor;
+  EngineLog::Cursor cursor{.wanted = SubscribedIn("team-a", absl::Hours(1))};
   wire::EngineTelemetry message;
   int got = 0;
   int messages = 0;
   do {
     message = wire::EngineTelemetry();
-    ASSERT_TRUE(log.AppendNew(SubscribedIn("team-a", absl::Hours(1)), cursor, message));
+    ASSERT_TRUE(log.AppendNew(cursor, message));
     EXPECT_LT(message.ByteSizeLong(), size_t{260} << 10);
     got += message.readings_size();
     ++messages;

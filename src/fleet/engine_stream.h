@@ -34,7 +34,6 @@ class EngineStream
   EngineLog* const log_;
   const TelemetryLog& telemetry_;
   const RankOf rank_of_;
-  EngineSubscription subscription_ ABSL_GUARDED_BY(mutex_);
   EngineLog::Cursor cursor_ ABSL_GUARDED_BY(mutex_);
 };
 

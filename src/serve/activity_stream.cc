@@ -75,8 +75,8 @@ StreamInterest ActivityStream::interest() const {
     return {.version = parsed->profiles_version, .pods = parsed->wanted};
   }
   StreamInterest interest{.version = parsed->profiles_version};
-  if (parsed->source.has_value()) interest.sources.push_back(*parsed->source);
-  if (parsed->gateway.has_value()) interest.sources.push_back(*parsed->gateway);
+  if (parsed->source != nullptr) interest.sources.push_back(parsed->source);
+  if (parsed->gateway != nullptr) interest.sources.push_back(parsed->gateway);
   if (parsed->NeedsNodes()) {
     interest.pods = parsed->wanted;
     interest.all_nodes = parsed->trigger->scope != Scope::kWorkload;

@@ -61,9 +61,10 @@ class Aggregator {
     now_ = agents_now + ahead_;
     EXPECT_TRUE(store_.Lease(kFound, kQuery, now_, now_ + absl::Hours(1)).ok());
     found_.SetNodes(found_.Subscription(now_), {kNode}, now_);
+    cursor_.Subscribe(Interest());
     do {
       wire::EngineTelemetry message;
-      log_.AppendNew(Interest(), cursor_, message);
+      log_.AppendNew(cursor_, message);
       message.mutable_node()->set_name(kNode);
       message.set_sent_us(ToWire(agents_now));
       if (of_old_agent_) {

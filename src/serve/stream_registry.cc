@@ -47,7 +47,7 @@ void StreamRegistry::Watch(const OpenStream* stream, const StreamInterest& inter
   Unwatch(stream, std::exchange(found->second.interest, interest));
   SetWatching(stream, interest.pods);
   if (interest.all_nodes) watching_all_.insert(stream);
-  for (const SignalSource& source : interest.sources) watching_sources_[source].insert(stream);
+  for (const auto& source : interest.sources) watching_sources_[source].insert(stream);
   SetDue(stream, absl::InfinitePast());
 }
 
@@ -67,7 +67,7 @@ void StreamRegistry::SetWatching(const OpenStream* stream, const PodInterest& wa
 
 void StreamRegistry::Unwatch(const OpenStream* stream, const StreamInterest& interest) {
   watching_all_.erase(stream);
-  for (const SignalSource& source : interest.sources) {
+  for (const auto& source : interest.sources) {
     const auto watching = watching_sources_.find(source);
     if (watching == watching_sources_.end()) continue;
     watching->second.erase(stream);

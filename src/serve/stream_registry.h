@@ -25,7 +25,9 @@ namespace gpuscaler {
 struct StreamInterest {
   int64_t version = 0;  // profiles' version that it was derived from
   PodInterest pods;
-  std::vector<SignalSource> sources;  // engines, gateways, metrics endpoints and queues
+  // Engines, gateways, metrics endpoints and queues. Not null. Shared, as thousands of streams may
+  // have credentials of up to 40 KiB.
+  std::vector<std::shared_ptr<const SignalSource>> sources;
   bool all_nodes = false;
 };
 
@@ -102,6 +104,15 @@ class StreamRegistry {
     size_t bytes = 0;  // metadata
   };
 
+  struct ByValue {
+    using is_transparent = void;
+    static const SignalSource& Of(const SignalSource& source) { return source; }
+    static const SignalSource& Of(const std::shared_ptr<const SignalSource>& source) {
+      return *source;
+    }
+    bool operator()(const auto& a, const auto& b) const { return Of(a) < Of(b); }
+  };
+
   // An address may have half of what the others leave: 20,000 streams of KEDA with 1.6 KiB each.
   static constexpr size_t kMaxBytes = size_t{64} << 20;
 
@@ -133,7 +144,8 @@ class StreamRegistry {
   absl::flat_hash_map<OwnerKey, absl::flat_hash_set<const OpenStream*>> watching_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<const OpenStream*> watching_all_ ABSL_GUARDED_BY(mutex_);
-  std::map<SignalSource, std::set<const OpenStream*>> watching_sources_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::shared_ptr<const SignalSource>, std::set<const OpenStream*>, ByValue>
+      watching_sources_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, const OpenStream*>> due_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, const OpenStream*> changed_ ABSL_GUARDED_BY(mutex_);
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -137,7 +137,7 @@ TEST_F(StreamRegistryTest, NewProfilesMayChangeWhatAStreamWatches) {
   const std::vector<SignalSource> of_page = {page};
   ASSERT_TRUE(is_reported(of_pods));
   ASSERT_FALSE(is_reported(of_page));
-  stream->watches = {.version = 2, .sources = {page}};
+  stream->watches = {.version = 2, .sources = {std::make_shared<const SignalSource>(page)}};
   streams_.RefreshAll(now);
   EXPECT_TRUE(is_reported(of_page));
   EXPECT_FALSE(is_reported(of_pods));

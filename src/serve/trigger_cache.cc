@@ -67,6 +67,11 @@ std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   return absl::StrJoin(keys, ",");
 }
 
+// Returns null for an empty one.
+std::shared_ptr<const SignalSource> Shared(std::optional<SignalSource> source) {
+  return source ? std::make_shared<const SignalSource>(*std::move(source)) : nullptr;
+}
+
 size_t BytesOf(const std::vector<std::string>& texts) {
   size_t bytes = texts.capacity() * sizeof(std::string);
   for (const std::string& text : texts) bytes += text.capacity();
@@ -132,10 +137,11 @@ TriggerEntry::ParseResult TriggerEntry::Parse(const ProfileStore::Current& profi
     read->wanted = PodsOfInterest(*read->trigger, scaled_object_);
     auto source = source_for(*read->trigger, scaled_object_);
     if (source.ok()) {
-      read->source = *std::move(source);
-      if (read->source.has_value()) {
-        read->gateway = GatewayOf(*read->trigger, scaled_object_.namespace_name);
+      read->source = Shared(*std::move(source));
+      if (read->source != nullptr) {
+        read->gateway = Shared(GatewayOf(*read->trigger, scaled_object_.namespace_name));
       }
+      std::exchange(read->trigger->credentials, {});  // an assignment would keep their memory
     } else {
       read->trigger = source.status();
     }

@@ -235,11 +235,11 @@ void TriggerEvaluator::RenewUntil(const TriggerEntry& entry, const ParsedTrigger
   const bool is_workload_scope = trigger.scope == Scope::kWorkload;
   leases_.RenewLookBack(is_workload_scope ? entry.namespaces() : std::vector<std::string>(),
                         entry.LookBackOf(trigger), clock_.Now(), until);
-  if (signals_.store == nullptr || !parsed.source.has_value()) return;
+  if (signals_.store == nullptr || parsed.source == nullptr) return;
   const absl::Status wanted =
       signals_.store->Lease(*parsed.source, EngineQueryOf(entry, trigger), clock_.Now(), until);
   wanted.IgnoreError();  // if there is no room for the source, its history has the error
-  if (!parsed.gateway.has_value()) return;
+  if (parsed.gateway == nullptr) return;
   signals_.store->Lease(*parsed.gateway, GatewayQueryOf(staleness_), clock_.Now(), until)
       .IgnoreError();
 }
@@ -251,7 +251,7 @@ void TriggerEvaluator::RecordRequest(TriggerEntry& entry, const ParsedTrigger& p
   const bool has_enough =
       !IsCostly(metric) && entry.LookBackOf(*parsed.trigger) <= kShortestLookBack;
   const absl::Time until = entry.LeaseFrom(clock_.Now(), expected_gap);
-  if (has_enough && !parsed.source.has_value()) return;
+  if (has_enough && parsed.source == nullptr) return;
   RenewUntil(entry, parsed, until);
   if (!IsCostly(metric)) return;
   const auto fleet = FleetOf(parsed, /*source_is_empty=*/false);
@@ -304,7 +304,7 @@ void TriggerEvaluator::SearchEngines(TriggerEntry& entry, const ParsedTrigger& p
 }
 
 bool TriggerEvaluator::ReadsSignals(const ParsedTrigger& parsed) const {
-  return signals_.store != nullptr && parsed.source.has_value();
+  return signals_.store != nullptr && parsed.source != nullptr;
 }
 
 absl::StatusOr<FleetReader::FleetPtr> TriggerEvaluator::FleetOf(const ParsedTrigger& parsed,
@@ -315,7 +315,7 @@ absl::StatusOr<FleetReader::FleetPtr> TriggerEvaluator::FleetOf(const ParsedTrig
   }
   auto fleet = parsed.trigger->scope == Scope::kWorkload ? fleets_.NodesFor(parsed.wanted)
                                                          : fleets_.AllNodes();
-  if (!fleet.ok() || !parsed.source.has_value()) return fleet;
+  if (!fleet.ok() || parsed.source == nullptr) return fleet;
   return AsOf(now, *std::move(fleet));
 }
 
@@ -344,7 +344,7 @@ SignalHistory TriggerEvaluator::SignalsOf(const TriggerEntry& entry, const Parse
   SignalHistory history = WithEnginesOf(own, [&](SignalStore::EngineFilter counts) {
     return signals_.store->HistoryOf(*parsed.source, query, clock_.Now(), counts);
   });
-  if (!parsed.gateway.has_value()) return history;
+  if (parsed.gateway == nullptr) return history;
   auto gateway = std::make_shared<const SignalHistory>(
       signals_.store->HistoryOf(*parsed.gateway, GatewayQueryOf(staleness_), clock_.Now()));
   history.generation += gateway->generation;
@@ -385,7 +385,7 @@ TriggerEvaluator::CacheLookup TriggerEvaluator::LookUp(DecisionPart part, Trigge
       return signals_.store->VersionOf(*parsed.source, counts);
     });
     // Neither generation ever decreases, so an equal sum means that both are equal.
-    if (parsed.gateway.has_value())
+    if (parsed.gateway != nullptr)
       newest.generation += signals_.store->VersionOf(*parsed.gateway).generation;
   }
   CacheLookup lookup{.fleet = ReadableFleetOf(parsed, reads_signals && newest.has_no_engines)};

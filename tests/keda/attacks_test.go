@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,32 +130,55 @@ func TestAnswersThatClientsDoNotReadTakeLittleMemory(t *testing.T) {
 	external(t, trigger(s, nil)).comesTo(answer{512 * 50, true})
 }
 
-// Refused streams that wait for a window would keep their metadata.
-func TestRefusedStreamsTakeLittleMemory(t *testing.T) {
-	const streams, most = 4_000, 160 // MiB; all metadata has 240
-	s := startScaler(t, newGpuFile(t, busyAt(50)))
-	attacker := attackFrom(t, "127.0.3.7", s, []byte{0, 4, 0, 0, 0, 0}) // INITIAL_WINDOW_SIZE
-	ended := make(chan bool)
-	go func() { ended <- attacker.next(typePing) }()
-	for i := range uint32(streams) {
-		request := message(must(proto.Marshal(&pb.ScaledObjectRef{Name: fmt.Sprint(i), Namespace: "prod",
-			ScalerMetadata: map[string]string{"targetValue": strings.Repeat("8", 60<<10)}})))
-		attacker.Write(frame(typeHeaders, endHeaders, stream(i), head("/externalscaler.ExternalScaler/StreamIsActive")))
+// openStreams opens a StreamIsActive for each metadata, and waits until the scaler has read all of them.
+func (a *attacker) openStreams(t *testing.T, metadata ...map[string]string) {
+	t.Helper()
+	read := make(chan bool)
+	go func() { read <- a.next(typePing) }()
+	for i, of := range metadata {
+		ref := &pb.ScaledObjectRef{Name: fmt.Sprint(i), Namespace: "prod", ScalerMetadata: of}
+		request, id := message(must(proto.Marshal(ref))), stream(uint32(i))
+		a.Write(frame(typeHeaders, endHeaders, id, head("/externalscaler.ExternalScaler/StreamIsActive")))
 		for ; len(request) > 16<<10; request = request[16<<10:] {
-			attacker.Write(frame(typeData, 0, stream(i), request[:16<<10]))
+			a.Write(frame(typeData, 0, id, request[:16<<10]))
 		}
-		attacker.Write(frame(typeData, endStream, stream(i), request))
+		a.Write(frame(typeData, endStream, id, request))
 	}
-	attacker.Write(frame(typePing, 0, 0, make([]byte, 8)))
-	if !<-ended {
+	a.Write(frame(typePing, 0, 0, make([]byte, 8)))
+	if !<-read {
 		t.Error("the scaler has closed the connection")
 	}
-	if peak := s.peakMiB(); peak > most {
-		t.Errorf("the scaler took %d MiB, want at most %d", peak, most)
-	} else {
-		t.Logf("the scaler took %d MiB", peak)
+}
+
+// Refused streams that wait for a window would keep their metadata. Credentials would be kept in each
+// trigger, in its source, and in what its stream watches. All sources are one here, since the store
+// has a limit of its own.
+func TestStreamsTakeLittleMemory(t *testing.T) {
+	for _, of := range []struct {
+		name     string
+		streams  int
+		mostMiB  int
+		metadata map[string]string
+	}{
+		{"refused, 240 MiB of metadata", 4_000, 160,
+			map[string]string{"targetValue": strings.Repeat("8", 60<<10)}},
+		{"with credentials, 38 MiB of metadata", 1_000, 140, map[string]string{
+			"metricType": "prometheus", "prometheusEndpoint": "http://gateway:9090/metrics", "prometheusMetric": "held",
+			"bearerToken": strings.Repeat("t", 8<<10),
+			"endpointCa":  "-----BEGIN CERTIFICATE-----" + strings.Repeat("c", 31<<10)}},
+	} {
+		t.Run(of.name, func(t *testing.T) {
+			s := startScaler(t, newGpuFile(t, busyAt(50)))
+			attacker := attackFrom(t, "127.0.3.7", s, []byte{0, 4, 0, 0, 0, 0}) // INITIAL_WINDOW_SIZE
+			attacker.openStreams(t, slices.Repeat([]map[string]string{of.metadata}, of.streams)...)
+			if peak := s.peakMiB(); peak > of.mostMiB {
+				t.Errorf("the scaler took %d MiB, want at most %d", peak, of.mostMiB)
+			} else {
+				t.Logf("the scaler took %d MiB", peak)
+			}
+			external(t, trigger(s, nil)).comesTo(answer{50, true})
+		})
 	}
-	external(t, trigger(s, nil)).comesTo(answer{50, true})
 }
 
 func startFloodedAgent(t *testing.T) *scaler {
