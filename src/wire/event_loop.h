@@ -62,6 +62,10 @@ class EventLoop {
 // Returns the time for deadlines, which no correction of the system clock changes. Thread-safe.
 absl::Time SteadyNow();
 
+// Returns the processor time of the calling thread. Other programs may run between two calls: their
+// time does not count.
+absl::Duration ThreadCpuTime();
+
 // Returns an event that calls (object->*kFunction)() on the loop's thread: when the time of
 // SetTimer() has passed, or when the descriptor is ready. `object` outlives it.
 template <auto kFunction, typename Object>

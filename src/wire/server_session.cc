@@ -237,10 +237,9 @@ void ServerSession::Charge(void (ServerSession::*work)()) {
   // These outlive the session, which `work` may delete.
   const Clock& clock = server_.clock;
   TokenBucket& loop_seconds = address_.loop_seconds;
-  const absl::Time began = clock.Now();
+  const absl::Duration began = ThreadCpuTime();
   (this->*work)();
-  const absl::Time now = clock.Now();
-  loop_seconds.Charge(now, absl::ToDoubleSeconds(now - began));
+  loop_seconds.Charge(clock.Now(), absl::ToDoubleSeconds(ThreadCpuTime() - began));
 }
 
 void ServerSession::Receive() {
@@ -279,7 +278,7 @@ void ServerSession::OnConnectionEvent(short what) {
   if (session_ == nullptr && IsTls()) {
     tls_error_ = bufferevent_get_openssl_error(connection_.get());
   }
-  CloseNow();
+  Charge(&ServerSession::CloseNow);  // frees all streams
 }
 
 void ServerSession::Send() {

@@ -72,7 +72,7 @@ class ServerSession {
   // Lowers the connection's priority while its address has used up its seconds of the loop.
   void SetPriority(absl::Time now);
   void OnReadable();
-  // Does the work, and charges its address for the loop's time.
+  // Does the work, and charges its address for the processor time.
   void Charge(void (ServerSession::*work)());
   void Receive();  // may delete the session
   void OnWritable();

@@ -292,7 +292,7 @@ class WireServer::Impl {
 
   void Accept(int connection, const sockaddr* address) {
     if (++accepted_ % kAcceptedAtOnce == 0) ResumeAfter(kAcceptPause);
-    const absl::Time began = clock_.Now();
+    const absl::Duration began = ThreadCpuTime();
     std::string peer = AddressOf(address);
     if (IsSpare(connection)) {
       close(connection);
@@ -303,7 +303,7 @@ class WireServer::Impl {
     if (limit.has_value() && (limit != Limit::kConnections || !MakeRoomForConnection(shared))) {
       limit_log_.Add(*limit, peer);
       close(connection);
-      if (shared.IsForgettable(began)) addresses_.erase(peer);
+      if (shared.IsForgettable(clock_.Now())) addresses_.erase(peer);
       return;
     }
     if (unix_listener_ == nullptr) SetSocketOptions(connection);
@@ -323,8 +323,7 @@ class WireServer::Impl {
     place->session =
         std::make_unique<ServerSession>(buffered, std::move(peer), context_, shared,
                                         [this, place](ServerSession*) { Remove(place); });
-    const absl::Time now = clock_.Now();
-    shared.loop_seconds.Charge(now, absl::ToDoubleSeconds(now - began));
+    shared.loop_seconds.Charge(clock_.Now(), absl::ToDoubleSeconds(ThreadCpuTime() - began));
   }
 
   bufferevent* Buffered(int connection) {
