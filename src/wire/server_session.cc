@@ -266,7 +266,10 @@ void ServerSession::Receive() {
 }
 
 void ServerSession::OnWritable() {
-  if (session_ != nullptr) return Charge(&ServerSession::Send);
+  if (session_ != nullptr && nghttp2_session_want_write(session_.get()) != 0) {
+    return Charge(&ServerSession::Send);
+  }
+  if (session_ != nullptr) Throttle();
   CloseIfDone();
 }
 
