@@ -53,6 +53,16 @@ TEST_F(HttpTlsTest, ServesOverTls) {
   EXPECT_THAT(Get(*server, clients_.pem()), HasSubstr("certificate verify failed"));
 }
 
+TEST_F(HttpTlsTest, ExchangesKeysOnEllipticCurvesOnly) {
+  const auto server = Start(ca_.Issue("server"));
+  for (const char* groups : {"X25519", "P-256", "P-384", "P-521"}) {
+    const TestTls tls{.ca = ca_.pem(), .pair = {}, .groups = groups};
+    EXPECT_TRUE(TestHttpClient::Open(server->port(), &tls).ok()) << groups;
+  }
+  const TestTls tls{.ca = ca_.pem(), .pair = {}, .groups = "ffdhe8192"};
+  EXPECT_FALSE(TestHttpClient::Open(server->port(), &tls).ok());
+}
+
 TEST_F(HttpTlsTest, PlainTextIsNotAnswered) {
   const auto server = Start(ca_.Issue("server"));
   EXPECT_FALSE(Request(server->port(), "GET", "/metrics").ok());

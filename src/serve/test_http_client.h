@@ -16,6 +16,7 @@ namespace gpuscaler {
 struct TestTls {
   std::string ca;        // issuer of the server's certificate
   TestCertificate pair;  // the client certificate; empty: none
+  std::string groups;    // key exchange, in the names of OpenSSL; empty: its default
 };
 
 struct TestReply {
