@@ -219,11 +219,12 @@ void EngineLog::AppendReadings(const std::deque<Entry>& readings, bool histogram
   if (entry != readings.end()) message.set_more(true);
 }
 
-void EngineLog::Cursor::Subscribe(EngineSubscription subscription) {
-  if (subscription == wanted) return;
-  wanted = std::move(subscription);
+void EngineLog::Cursor::SetSubscription(EngineSubscription wanted) {
+  if (wanted == subscription) return;
+  subscription = std::move(wanted);
   list = 0;
-  std::erase_if(next, [this](const auto& each) { return !wanted.namespaces.contains(each.first); });
+  std::erase_if(next,
+                [this](const auto& each) { return !subscription.namespaces.contains(each.first); });
 }
 
 bool EngineLog::AppendNew(Cursor& cursor, wire::EngineTelemetry& message) const {
@@ -231,11 +232,11 @@ bool EngineLog::AppendNew(Cursor& cursor, wire::EngineTelemetry& message) const 
   if (lists_ == 0) return false;
   const bool list_is_new = cursor.list != lists_;
   if (list_is_new) {
-    *message.mutable_list() = ListOf(cursor.wanted);
+    *message.mutable_list() = ListOf(cursor.subscription);
     cursor.list = lists_;
   }
   size_t bytes = 0;
-  for (const auto& [name, interest] : cursor.wanted.namespaces) {
+  for (const auto& [name, interest] : cursor.subscription.namespaces) {
     const auto kept = namespaces_.find(name);
     if (kept == namespaces_.end() || kept->second.readings.empty()) continue;
     const std::deque<Entry>& readings = kept->second.readings;

@@ -54,10 +54,11 @@ class EngineLog {
 
   // A reader's position. A new cursor is before all kept readings of the subscription.
   struct Cursor {
-    // Sends the list again if this is another subscription than the last one.
-    void Subscribe(EngineSubscription subscription);
+    // If `wanted` differs, the next AppendNew() appends the list, and namespaces that are no longer
+    // wanted start over when they come back.
+    void SetSubscription(EngineSubscription wanted);
 
-    EngineSubscription wanted;
+    EngineSubscription subscription;
     int64_t list = 0;                     // number of the last list that was sent; 0: none
     std::map<std::string, int64_t> next;  // the number of the next reading, by namespace
   };

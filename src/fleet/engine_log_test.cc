@@ -40,7 +40,7 @@ class EngineLogTest : public testing::Test {
   }
   // The running requests in the readings that the reader has not got yet.
   std::vector<double> ReadNew(EngineLog::Cursor& cursor, const EngineSubscription& wanted) {
-    cursor.Subscribe(wanted);
+    cursor.SetSubscription(wanted);
     std::vector<double> running;
     do {
       last_ = wire::EngineTelemetry();
@@ -322,7 +322,7 @@ TEST_F(EngineLogTest, MessagesAreLimitedInSize) {
     update.at = clock_.Now();
     log.AddReading(TestPlace("llm-0"), update);
   }
-  EngineLog::Cursor cursor{.wanted = SubscribedIn("team-a", absl::Hours(1))};
+  EngineLog::Cursor cursor{.subscription = SubscribedIn("team-a", absl::Hours(1))};
   wire::EngineTelemetry message;
   int got = 0;
   int messages = 0;

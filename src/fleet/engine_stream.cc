@@ -39,11 +39,12 @@ EngineStream::EngineStream(ReaderContext& context, std::shared_ptr<ServerCall> c
 
 absl::Status EngineStream::Take(const wire::EngineSubscription& wanted) {
   RETURN_IF_ERROR(BoundSubscription(wanted));
-  cursor_.Subscribe(DecodeSubscription(wanted));
+  cursor_.SetSubscription(DecodeSubscription(wanted));
   const absl::Duration lease =
       std::min<absl::Duration>(absl::Seconds(wanted.lease_seconds()), kLongestLease);
   const auto stranger = rank_of_(*this) > 0 ? std::nullopt : std::make_optional(peer());
-  const size_t refused = log_->Subscribe(cursor_.wanted, context_.clock.Now() + lease, stranger);
+  const size_t refused =
+      log_->Subscribe(cursor_.subscription, context_.clock.Now() + lease, stranger);
   if (refused > 0) {
     LogRefusal(absl::StrCat(refused, " namespaces: the agent keeps ", 2 * kMaxNamespacesSubscribed,
                             ", ", kMaxNamespacesSubscribed,

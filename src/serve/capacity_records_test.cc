@@ -61,7 +61,7 @@ class Aggregator {
     now_ = agents_now + ahead_;
     EXPECT_TRUE(store_.Lease(kFound, kQuery, now_, now_ + absl::Hours(1)).ok());
     found_.SetNodes(found_.Subscription(now_), {kNode}, now_);
-    cursor_.Subscribe(Interest());
+    cursor_.SetSubscription(Interest());
     do {
       wire::EngineTelemetry message;
       log_.AppendNew(cursor_, message);

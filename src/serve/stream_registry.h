@@ -25,8 +25,8 @@ namespace gpuscaler {
 struct StreamInterest {
   int64_t version = 0;  // profiles' version that it was derived from
   PodInterest pods;
-  // Engines, gateways, metrics endpoints and queues. Not null. Shared, as thousands of streams may
-  // have credentials of up to 40 KiB.
+  // Engines, gateways, metrics endpoints and queues. Not null. Shared with ParsedTrigger, as
+  // thousands of streams may have credentials of up to 40 KiB.
   std::vector<std::shared_ptr<const SignalSource>> sources;
   bool all_nodes = false;
 };

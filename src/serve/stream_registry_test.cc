@@ -151,6 +151,21 @@ TEST_F(StreamRegistryTest, NewProfilesMayChangeWhatAStreamWatches) {
   Close(stream);
 }
 
+TEST_F(StreamRegistryTest, StreamsOfEqualSourcesOutliveEachOther) {
+  const auto first = std::make_shared<CountedRefreshes>();
+  const auto second = std::make_shared<CountedRefreshes>();
+  const SignalSource page{.namespace_name = "a", .target = MetricsEndpoint{.url = "http://page"}};
+  for (const auto& stream : {first, second}) {
+    ASSERT_TRUE(Open(stream, 1).ok());
+    streams_.Watch(stream.get(), {.sources = {std::make_shared<const SignalSource>(page)}});
+  }
+  Close(first);
+  streams_.RefreshChanged(std::vector<SignalSource>{page}, absl::UnixEpoch());
+  EXPECT_EQ(second->count, 1);
+  Close(second);
+  EXPECT_FALSE(streams_.HasWatchedSources());
+}
+
 // A stream with a client that never reads.
 class UnreadStream : public ScalerStream {
  public:

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "gtest/gtest.h"
 
 namespace gpuscaler {
 namespace {
@@ -54,7 +55,9 @@ std::shared_ptr<SSL_CTX> NewContext(const TestTls& tls) {
   const std::shared_ptr<X509> ca(PEM_read_bio_X509(Memory(tls.ca).get(), nullptr, nullptr, nullptr),
                                  X509_free);
   X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), ca.get());
-  if (!tls.groups.empty()) SSL_CTX_set1_groups_list(context.get(), tls.groups.c_str());
+  if (!tls.groups.empty()) {
+    EXPECT_EQ(SSL_CTX_set1_groups_list(context.get(), tls.groups.c_str()), 1) << tls.groups;
+  }
   if (tls.pair.cert.empty()) return context;
   const std::shared_ptr<X509> cert(
       PEM_read_bio_X509(Memory(tls.pair.cert).get(), nullptr, nullptr, nullptr), X509_free);

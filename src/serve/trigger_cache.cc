@@ -67,7 +67,7 @@ std::string BadKeys(const Metadata& metadata, const Profiles& profiles) {
   return absl::StrJoin(keys, ",");
 }
 
-// Returns null for an empty one.
+// Returns null if there is no source.
 std::shared_ptr<const SignalSource> Shared(std::optional<SignalSource> source) {
   return source ? std::make_shared<const SignalSource>(*std::move(source)) : nullptr;
 }

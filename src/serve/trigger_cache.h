@@ -37,9 +37,10 @@ namespace gpuscaler {
 // A trigger's metadata under one version of the profiles. Immutable once shared.
 struct ParsedTrigger {
   int64_t profiles_version = 0;
-  absl::StatusOr<Trigger> trigger;  // its credentials are only in `source` and `gateway`
-  std::string bad_keys;             // "aggregation,window"; empty if the trigger is OK
-  MetricSpec spec;                  // set also if the trigger is an error
+  absl::StatusOr<Trigger>
+      trigger;           // without credentials: Parse() moves them to `source` and `gateway`
+  std::string bad_keys;  // "aggregation,window"; empty if the trigger is OK
+  MetricSpec spec;       // set also if the trigger is an error
   // The pods that its decision depends on. All pods of its namespaces if the trigger is an error.
   PodInterest wanted;
   std::shared_ptr<const SignalSource> source;   // read besides GPUs; null: none

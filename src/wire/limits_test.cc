@@ -1,4 +1,4 @@
-// Clients that go beyond the other limits of the server, one by one.
+// Clients with too many connections or frames, or too large headers or messages.
 #include "wire/limits.h"
 
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "wire/test_limited_server.h"
 

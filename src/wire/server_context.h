@@ -45,7 +45,7 @@ struct SessionLimits {
   // SETTINGS and GOAWAY frames. nghttp2 visits all streams of the connection for each, so a frame
   // takes a token for every 100 streams.
   uint64_t settings_at_once = 3'000, settings_per_second = 100;
-  // The event loop's seconds of processor time for the frames of an address.
+  // Seconds of the event loop's CPU time for an address: its frames, connections and handshakes.
   double loop_at_once = 0.05, loop_per_second = 0.1;
   // All connections together.
   size_t streams_in_all = 72'000;
@@ -100,7 +100,7 @@ struct AddressContext {
 
   TokenBucket resets;
   TokenBucket settings;
-  TokenBucket loop_seconds;        // the event loop's processor time
+  TokenBucket loop_seconds;        // CPU time of the event loop
   MessageBudget unfinished_bytes;  // requests that are not complete: headers and messages
   MessageBudget unread_bytes;      // messages that wait for clients to read them
   size_t streams = 0;

@@ -69,10 +69,10 @@ class ServerSession {
  private:
   friend struct SessionCallbacks;
   bool IsTls() const;
-  // Lowers the connection's priority while its address has used up its seconds of the loop.
+  // Lowers the connection's priority while its address has used up its CPU time of the loop.
   void SetPriority(absl::Time now);
   void OnReadable();
-  // Does the work, and charges its address for the processor time.
+  // Does the work, which may delete the session, and charges its address for the CPU time.
   void Charge(void (ServerSession::*work)());
   void Receive();  // may delete the session
   void OnWritable();

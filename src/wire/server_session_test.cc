@@ -1,4 +1,4 @@
-// The processor time that the session of a client costs its address.
+// The CPU time that the session of a client costs its address.
 #include "wire/server_session.h"
 
 #include <event2/bufferevent.h>
@@ -20,6 +20,15 @@ namespace {
 
 constexpr absl::Duration kWork = absl::Milliseconds(200);  // more than loop_at_once
 
+void Compute() {
+  const absl::Duration began = ThreadCpuTime();
+  while (ThreadCpuTime() - began < kWork) continue;
+}
+
+// A blocked thread takes no CPU time, like one that is preempted.
+void Sleep() { absl::SleepFor(kWork); }
+
+// Answers after `work`.
 class Answer : public ServerCall::Handler {
  public:
   Answer(const std::shared_ptr<ServerCall>& call, const std::function<void()>& work) {
@@ -29,13 +38,13 @@ class Answer : public ServerCall::Handler {
   void OnMessage(std::string) override {}
 };
 
-void Compute() {
-  const absl::Duration began = ThreadCpuTime();
-  while (ThreadCpuTime() - began < kWork) continue;
-}
-
-// A blocked thread takes no processor time, like one that another program has displaced.
-void Sleep() { absl::SleepFor(kWork); }
+// Works when its client has left.
+class WorkAtEnd : public ServerCall::Handler {
+ public:
+  explicit WorkAtEnd(const std::shared_ptr<ServerCall>& call) { call->SendHeaders(); }
+  void OnMessage(std::string) override {}
+  void OnEnd() override { Compute(); }
+};
 
 class ServerSessionTest : public testing::Test {
  protected:
@@ -49,27 +58,32 @@ class ServerSessionTest : public testing::Test {
     done.get_future().wait();
   }
 
-  // Returns true if the address of a client has used up its part of the loop after a call.
+  // Returns true if a client that makes a call and then leaves has used up its address' part of the
+  // loop.
   bool IsOverdrawnAfter(const std::string& method) {
     int ends[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
     std::unique_ptr<ServerSession> session;
+    std::promise<void> closed;
     RunOnLoop([&] {
       session = std::make_unique<ServerSession>(
           bufferevent_socket_new(loop_.base(), ends[0],
                                  BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS),
-          "10.0.0.7", server_, address_, [&](ServerSession*) { session = nullptr; });
+          "10.0.0.7", server_, address_, [&](ServerSession*) {
+            session = nullptr;
+            closed.set_value();
+          });
     });
-    fcntl(ends[1], F_SETFL, 0);
-    RawPeer client(ends[1]);
-    client.Send(std::string(kPreface) + Encode({FrameType::kSettings}) + CallHead(1, method) +
-                DataFrame(1, "", kEndStream));
-    EXPECT_TRUE(client.Read(FrameType::kHeaders).has_value());
+    {
+      RawPeer client(ends[1]);
+      client.Send(std::string(kPreface) + Encode({FrameType::kSettings}) + CallHead(1, method) +
+                  DataFrame(1, "", kEndStream));
+      EXPECT_TRUE(client.Read(FrameType::kHeaders).has_value());
+    }
+    closed.get_future().wait();
     bool is_overdrawn = false;
-    RunOnLoop([&] {
-      is_overdrawn = address_.loop_seconds.IsOverdrawn(clock_.Now());
-      if (session != nullptr) session->CloseNow();
-    });
+    RunOnLoop([&] { is_overdrawn = address_.loop_seconds.IsOverdrawn(clock_.Now()); });
     return is_overdrawn;
   }
 
@@ -78,18 +92,20 @@ class ServerSessionTest : public testing::Test {
   EventLoop loop_;
   const Methods methods_ = {
       {"/Compute", [](auto& call) { return std::make_unique<Answer>(call, Compute); }},
-      {"/Sleep", [](auto& call) { return std::make_unique<Answer>(call, Sleep); }}};
+      {"/Sleep", [](auto& call) { return std::make_unique<Answer>(call, Sleep); }},
+      {"/WorkAtEnd", [](auto& call) { return std::make_unique<WorkAtEnd>(call); }}};
   ServerContext server_{methods_, {.loop_per_second = 0}, clock_, log_, loop_};
   AddressContext address_{server_};
 };
 
-TEST_F(ServerSessionTest, AddressPaysForProcessorTime) {
-  EXPECT_FALSE(address_.loop_seconds.IsOverdrawn(clock_.Now()));
-  EXPECT_TRUE(IsOverdrawnAfter("/Compute"));
+TEST_F(ServerSessionTest, AddressIsChargedForCpuTime) { EXPECT_TRUE(IsOverdrawnAfter("/Compute")); }
+
+TEST_F(ServerSessionTest, AddressIsNotChargedWhileTheLoopIsPreempted) {
+  EXPECT_FALSE(IsOverdrawnAfter("/Sleep"));
 }
 
-TEST_F(ServerSessionTest, AddressDoesNotPayWhileTheLoopIsDisplaced) {
-  EXPECT_FALSE(IsOverdrawnAfter("/Sleep"));
+TEST_F(ServerSessionTest, AddressIsChargedForTheEndOfItsConnection) {
+  EXPECT_TRUE(IsOverdrawnAfter("/WorkAtEnd"));
 }
 
 }  // namespace

@@ -260,14 +260,14 @@ class WireServer::Impl {
 
   // Closes the newest connection of the address with the most, so that a few addresses cannot hold
   // all. Returns false if `address` would then have more than that one.
-  bool MakeRoomForConnection(const AddressContext& address) {
+  bool MakeRoomForConnection(AddressContext& address) {
     const AddressContext& most = AddressWithMost(&AddressContext::connections);
     if (most.connections <= address.connections + 1) return false;
     const auto newest =
         std::ranges::find_if(connections_.rbegin(), connections_.rend(),
                              [&](const Connection& each) { return &each.address == &most; });
     limit_log_.Add(Limit::kConnections, newest->peer);
-    newest->session->CloseNow();
+    CloseFor(address, *newest);
     return true;
   }
 
@@ -286,8 +286,19 @@ class WireServer::Impl {
         });
     if (largest.session.get() == &session) return false;
     limit_log_.Add(is_of_address ? Limit::kStreamsPerAddress : Limit::kStreams, largest.peer);
-    largest.session->CloseNow();
+    CloseFor(session.address_context(), largest);
     return true;
+  }
+
+  // Closes a connection to make room for another address. Its own address pays, not the other one,
+  // which is charged for the present callback.
+  void CloseFor(AddressContext& other, const Connection& connection) {
+    AddressContext& own = connection.address;  // is kept after its last connection
+    const absl::Duration began = ThreadCpuTime();
+    connection.session->CloseNow();
+    const double seconds = absl::ToDoubleSeconds(ThreadCpuTime() - began);
+    own.loop_seconds.Charge(clock_.Now(), seconds);
+    other.loop_seconds.Charge(clock_.Now(), -seconds);
   }
 
   void Accept(int connection, const sockaddr* address) {

@@ -135,8 +135,8 @@ func (a *attacker) openStreams(t *testing.T, metadata ...map[string]string) {
 	t.Helper()
 	read := make(chan bool)
 	go func() { read <- a.next(typePing) }()
-	for i, of := range metadata {
-		ref := &pb.ScaledObjectRef{Name: fmt.Sprint(i), Namespace: "prod", ScalerMetadata: of}
+	for i, each := range metadata {
+		ref := &pb.ScaledObjectRef{Name: fmt.Sprint(i), Namespace: "prod", ScalerMetadata: each}
 		request, id := message(must(proto.Marshal(ref))), stream(uint32(i))
 		a.Write(frame(typeHeaders, endHeaders, id, head("/externalscaler.ExternalScaler/StreamIsActive")))
 		for ; len(request) > 16<<10; request = request[16<<10:] {
@@ -148,31 +148,38 @@ func (a *attacker) openStreams(t *testing.T, metadata ...map[string]string) {
 	if !<-read {
 		t.Error("the scaler has closed the connection")
 	}
+	go io.Copy(io.Discard, a.answers)
 }
 
 // Refused streams that wait for a window would keep their metadata. Credentials would be kept in each
 // trigger, in its source, and in what its stream watches. All sources are one here, since the store
 // has a limit of its own.
 func TestStreamsTakeLittleMemory(t *testing.T) {
-	for _, of := range []struct {
+	for _, attack := range []struct {
 		name     string
 		streams  int
+		outcome  string // as the scaler decides on the streams that it accepts
 		mostMiB  int
 		metadata map[string]string
 	}{
-		{"refused, 240 MiB of metadata", 4_000, 160,
+		{"refused, 240 MiB of metadata", 4_000, "bad_metadata", 160,
 			map[string]string{"targetValue": strings.Repeat("8", 60<<10)}},
-		{"with credentials, 38 MiB of metadata", 1_000, 140, map[string]string{
+		{"with credentials, 38 MiB of metadata", 1_000, "unavailable", 140, map[string]string{
 			"metricType": "prometheus", "prometheusEndpoint": "http://gateway:9090/metrics", "prometheusMetric": "held",
 			"bearerToken": strings.Repeat("t", 8<<10),
 			"endpointCa":  "-----BEGIN CERTIFICATE-----" + strings.Repeat("c", 31<<10)}},
 	} {
-		t.Run(of.name, func(t *testing.T) {
+		t.Run(attack.name, func(t *testing.T) {
 			s := startScaler(t, newGpuFile(t, busyAt(50)))
 			attacker := attackFrom(t, "127.0.3.7", s, []byte{0, 4, 0, 0, 0, 0}) // INITIAL_WINDOW_SIZE
-			attacker.openStreams(t, slices.Repeat([]map[string]string{of.metadata}, of.streams)...)
-			if peak := s.peakMiB(); peak > of.mostMiB {
-				t.Errorf("the scaler took %d MiB, want at most %d", peak, of.mostMiB)
+			attacker.openStreams(t, slices.Repeat([]map[string]string{attack.metadata}, attack.streams)...)
+			eventually(t, "all streams are refused or decided on", func() bool {
+				accepted, refused := s.streamsOpen("StreamIsActive"), s.calls("StreamIsActive")
+				decided := s.metric(fmt.Sprintf(`keda_gpu_scaler_decisions_total{outcome="%s"}`, attack.outcome))
+				return accepted > 500 && accepted+refused == attack.streams && decided >= accepted
+			})
+			if peak := s.peakMiB(); peak > attack.mostMiB {
+				t.Errorf("the scaler took %d MiB, want at most %d", peak, attack.mostMiB)
 			} else {
 				t.Logf("the scaler took %d MiB", peak)
 			}
