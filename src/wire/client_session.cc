@@ -206,7 +206,8 @@ void ClientSession::OnReadable() {
                                         sizeof(bytes) - first_bytes_.size());
   if (size > 0) first_bytes_.append(bytes, static_cast<size_t>(size));
   is_in_callback_ = true;
-  const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_);
+  const int error =
+      ReceiveBytes(session_.get(), connection_.get(), allowance_, [] { return true; });
   is_in_callback_ = false;
   if (error == NGHTTP2_ERR_FLOODED) return Lose(kFlooded);
   if (error == NGHTTP2_ERR_CALLBACK_FAILURE) return Lose(violation_);

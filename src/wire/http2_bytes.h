@@ -5,6 +5,7 @@
 #include <event2/bufferevent.h>
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,12 +20,16 @@ struct FreeHttp2 {
 // The output buffer's bytes at which SendBytes() stops until the socket has taken some.
 constexpr size_t kOutputBytes = 16 << 10;
 
-// Passes the received bytes to nghttp2. Returns 0, or nghttp2's error: NGHTTP2_ERR_FLOODED also if
-// the allowance is spent.
-inline int ReceiveBytes(nghttp2_session* http2, bufferevent* connection,
-                        FrameAllowance& allowance) {
+// Passes the received bytes to nghttp2, 1 KiB at a time while goes_on() returns true: a few bytes
+// may cause an answer of hundreds. Returns 0, or nghttp2's error: NGHTTP2_ERR_FLOODED also if the
+// allowance is spent.
+template <typename Condition>
+int ReceiveBytes(nghttp2_session* http2, bufferevent* connection, FrameAllowance& allowance,
+                 const Condition& goes_on) {
+  constexpr size_t kAtOnce = 1 << 10;
   evbuffer* const input = bufferevent_get_input(connection);
-  while (const size_t size = evbuffer_get_contiguous_space(input)) {
+  while (const size_t size = std::min(evbuffer_get_contiguous_space(input), kAtOnce)) {
+    if (!goes_on()) return 0;
     const uint8_t* const bytes = evbuffer_pullup(input, static_cast<ssize_t>(size));
     allowance.Read(bytes, size);
     const ssize_t taken = nghttp2_session_mem_recv(http2, bytes, size);

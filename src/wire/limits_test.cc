@@ -464,6 +464,28 @@ TEST_F(LimitsTest, SmallUnfinishedMessagesOfManyCalls) {
   EXPECT_TRUE(Eventually([this] { return Count(Limit::kUnfinishedBytes) == 10; }));
 }
 
+TEST_F(LimitsTest, HeaderBlocksThatNeverEnd) {
+  WireServerOptions options;
+  options.session.unfinished_bytes_per_address = 10'000;
+  Start(std::move(options));
+  // The beginning of a field of 60,001 bytes: no callback sees it.
+  const std::string part = std::string("\0\x01k\x7f\xe2\xd3\x03", 7) + std::string(100, 'v');
+  const std::string more = Encode({FrameType::kContinuation, 0, 1, std::string(9'000, 'v')});
+  RawClient first(server_->port()), second(server_->port());
+  for (RawClient* each : {&first, &second}) {
+    each->Begin();
+    each->Send(Encode({FrameType::kHeaders, 0, 1, part}));
+  }
+  first.Send(more);
+  second.Send(more);
+  EXPECT_TRUE(Eventually([this] { return Count(Limit::kUnfinishedBytes) == 1; }));
+  first.Send(more);
+  second.Send(more);
+  EXPECT_TRUE(first.IsClosed());
+  EXPECT_TRUE(second.IsClosed());
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 2);
+}
+
 TEST_F(LimitsTest, HeadersUntilTheirCallHasStarted) {
   WireServerOptions options;
   options.session.unfinished_bytes_per_address = 10'000;

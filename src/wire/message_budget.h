@@ -53,7 +53,7 @@ class CallBudget {
   static constexpr size_t kFew = 512;
 
   explicit CallBudget(MessageBudget& budget) : budget_(budget) {}  // which outlives it
-  ~CallBudget() { Release(held_); }
+  ~CallBudget() { ReleaseAll(); }
   CallBudget(const CallBudget&) = delete;
   CallBudget& operator=(const CallBudget&) = delete;
 
@@ -67,6 +67,7 @@ class CallBudget {
     budget_.Return(Counted(held_) - Counted(held_ - bytes));
     held_ -= bytes;
   }
+  void ReleaseAll() { Release(held_); }
 
  private:
   static size_t Counted(size_t held) { return held > kFew ? held - kFew : 0; }

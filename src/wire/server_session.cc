@@ -20,8 +20,9 @@ constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // before the answer.
 constexpr absl::Duration kLongestRoundTrip = absl::Seconds(1);
 constexpr uint8_t kRoundTripPing[8] = {'g', 'o', 'a', 'w', 'a', 'y', 0, 0};
-// A client is not read while more frames than this wait for the socket.
-constexpr size_t kMaxQueued = 100;
+// A client is not read while more frames than this wait for the socket. The answer to a call that
+// the client has reset takes up to 800 bytes, which no limit counts.
+constexpr size_t kMaxQueued = 20;
 // The loop's time for a handshake with an RSA key of 2,048 bits.
 constexpr double kHandshakeSeconds = 0.001;
 
@@ -35,7 +36,7 @@ struct SessionCallbacks {
     // CONTINUATION has a limit of its own (nghttp2_option_set_max_continuations), so it spends no
     // allowance.
     if (head->type == NGHTTP2_CONTINUATION) Of(data).allowance_.Earn(1);
-    return 0;
+    return Of(data).ReserveContinuation(*head);
   }
 
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* data) {
@@ -84,6 +85,7 @@ struct SessionCallbacks {
       return session.ChargeReset();
     }
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
+    session.continuation_.ReleaseAll();
     session.allowance_.Accept(*frame);
     ServerStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
@@ -158,6 +160,7 @@ ServerSession::ServerSession(bufferevent* connection, std::string peer, ServerCo
       address_(address),
       limits_(server.limits),
       closed_(std::move(closed)),
+      continuation_(address.unfinished_bytes),
       allowance_(limits_.useless_frames, kPreface.size()),
       received_at_(server.clock.Now()) {
   ++address_.handshakes;
@@ -219,18 +222,26 @@ void ServerSession::BeginHttp2() {
   nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings));
 }
 
-void ServerSession::SetPriority(absl::Time now) {
+bool ServerSession::SetPriority(absl::Time now) {
   const bool is_low_priority = address_.loop_seconds.IsOverdrawn(now);
-  if (std::exchange(is_low_priority_, is_low_priority) == is_low_priority) return;
+  if (std::exchange(is_low_priority_, is_low_priority) == is_low_priority) return false;
   // libevent does not change the priority of a pending event.
   bufferevent_disable(connection_.get(), EV_READ | EV_WRITE);
   bufferevent_priority_set(connection_.get(), is_low_priority ? kLowPriority : kNormalPriority);
   bufferevent_enable(connection_.get(), is_throttled_ ? EV_WRITE : EV_READ | EV_WRITE);
+  return is_low_priority;
 }
 
+// Other connections of the address may have used up its time since this one became readable.
 void ServerSession::OnReadable() {
-  SetPriority(server_.clock.Now());
+  if (SetPriority(server_.clock.Now())) return ReadInNextTurn();
   Charge(&ServerSession::Receive);
+}
+
+void ServerSession::ReadInNextTurn() {
+  if (evbuffer_get_length(bufferevent_get_input(connection_.get())) == 0) return;
+  bufferevent_trigger(connection_.get(), EV_READ,
+                      BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
 
 void ServerSession::Charge(void (ServerSession::*work)()) {
@@ -252,7 +263,13 @@ void ServerSession::Receive() {
   received_at_ = server_.clock.Now();
   is_ping_pending_ = false;
   is_in_callback_ = true;
-  if (const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_); error != 0) {
+  const auto goes_on = [this] {
+    if (nghttp2_session_get_outbound_queue_size(session_.get()) <= kMaxQueued) return true;
+    SendBytes(session_.get(), connection_.get());  // Send() will get its error again
+    return nghttp2_session_get_outbound_queue_size(session_.get()) <= kMaxQueued;
+  };
+  if (const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_, goes_on);
+      error != 0) {
     if (error == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
     if (error == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
       server_.log.Add(Limit::kContinuations, peer_);
@@ -275,7 +292,8 @@ void ServerSession::OnWritable() {
 void ServerSession::OnConnectionEvent(short what) {
   if ((what & BEV_EVENT_CONNECTED) != 0) {
     is_low_priority_ = false;  // libevent has new events for what follows the handshake
-    return SetPriority(server_.clock.Now());
+    SetPriority(server_.clock.Now());
+    return;
   }
   if (session_ == nullptr && IsTls()) {
     tls_error_ = bufferevent_get_openssl_error(connection_.get());
@@ -297,6 +315,7 @@ void ServerSession::Throttle() {
   const bool is_behind =
       evbuffer_get_length(bufferevent_get_output(connection_.get())) >= kOutputBytes &&
       nghttp2_session_get_outbound_queue_size(session_.get()) > kMaxQueued;
+  if (!is_behind) ReadInNextTurn();
   if (std::exchange(is_throttled_, is_behind) == is_behind) return;
   if (is_behind)
     bufferevent_disable(connection_.get(), EV_READ);
@@ -408,6 +427,16 @@ int ServerSession::ChargeSettingsOrGoaway() {
 int ServerSession::ChargeReset() {
   if (address_.resets.Take(server_.clock.Now())) return 0;
   server_.log.Add(Limit::kResets, peer_);
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int ServerSession::ReserveContinuation(const nghttp2_frame_hd& head) {
+  if (head.type != NGHTTP2_CONTINUATION) {
+    continuation_.ReleaseAll();  // the header block before has ended
+    return 0;
+  }
+  if (continuation_.Reserve(head.length)) return 0;
+  server_.log.Add(Limit::kUnfinishedBytes, peer_);
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 

@@ -70,7 +70,10 @@ class ServerSession {
   friend struct SessionCallbacks;
   bool IsTls() const;
   // Lowers the connection's priority while its address has used up its CPU time of the loop.
-  void SetPriority(absl::Time now);
+  // Returns true if it was higher before.
+  bool SetPriority(absl::Time now);
+  // Calls OnReadable() in the connection's next turn if there are bytes that nghttp2 has not got.
+  void ReadInNextTurn();
   void OnReadable();
   // Does the work, which may delete the session, and charges its address for the CPU time.
   void Charge(void (ServerSession::*work)());
@@ -92,6 +95,9 @@ class ServerSession {
   // These return an nghttp2 error, which ends the connection, if the client exceeds the limit.
   int ChargeSettingsOrGoaway();
   int ChargeReset();
+  // Reserves the bytes of CONTINUATION until the end of its header block: HPACK decodes fields of
+  // up to 64 KiB on the way, and OnHeader() sees only whole ones.
+  int ReserveContinuation(const nghttp2_frame_hd& head);
   int CountHeader(ServerStream& stream, size_t bytes);
   // After the trailers, resets a stream that the client has not half-closed (RST_STREAM with
   // NO_ERROR: RFC 9113, section 8.1). Otherwise the client could keep it open for ever.
@@ -106,6 +112,7 @@ class ServerSession {
   std::unique_ptr<nghttp2_session, FreeHttp2> session_;  // null until the whole preface has come
   OwnedEvent close_timer_;
   std::map<int32_t, std::unique_ptr<ServerStream>> streams_;
+  CallBudget continuation_;  // bytes of a header block that has not ended
   FrameAllowance allowance_;
   absl::Time received_at_;
   bool has_sent_final_goaway_ = false;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/time/clock.h"
@@ -46,6 +47,14 @@ class WorkAtEnd : public ServerCall::Handler {
   void OnEnd() override { Compute(); }
 };
 
+class AnswerMuch : public ServerCall::Handler {
+ public:
+  explicit AnswerMuch(const std::shared_ptr<ServerCall>& call) {
+    call->Write(std::string(60'000, 'x'));
+  }
+  void OnMessage(std::string) override {}
+};
+
 class ServerSessionTest : public testing::Test {
  protected:
   template <typename Task>
@@ -58,30 +67,57 @@ class ServerSessionTest : public testing::Test {
     done.get_future().wait();
   }
 
+  // A client, and its session until the session has closed.
+  class Connection {
+   public:
+    explicit Connection(ServerSessionTest& test) : test_(test) {
+      int ends[2];
+      EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+      fcntl(ends[0], F_SETFL, O_NONBLOCK);
+      const int small = 4096;
+      setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+      client_ = std::make_unique<RawPeer>(ends[1]);
+      test.RunOnLoop([&] {
+        session_ = std::make_unique<ServerSession>(
+            bufferevent_socket_new(test.loop_.base(), ends[0],
+                                   BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS),
+            "10.0.0.7", test.server_, test.address_, [this](ServerSession*) {
+              session_ = nullptr;
+              closed_.set_value();
+            });
+      });
+      client_->Send(std::string(kPreface) + Encode({FrameType::kSettings}));
+    }
+    ~Connection() { Leave(); }
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    RawPeer& client() { return *client_; }
+    size_t QueuedFrames() {
+      size_t queued = 0;
+      test_.RunOnLoop([&] { queued = nghttp2_session_get_outbound_queue_size(session_->http2()); });
+      return queued;
+    }
+    void Leave() {
+      if (client_ == nullptr) return;
+      client_ = nullptr;
+      closed_.get_future().wait();
+    }
+
+   private:
+    ServerSessionTest& test_;
+    std::unique_ptr<RawPeer> client_;
+    std::unique_ptr<ServerSession> session_;  // belongs to the loop's thread
+    std::promise<void> closed_;
+  };
+
   // Returns true if a client that makes a call and then leaves has used up its address' part of the
   // loop.
   bool IsOverdrawnAfter(const std::string& method) {
-    int ends[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    std::unique_ptr<ServerSession> session;
-    std::promise<void> closed;
-    RunOnLoop([&] {
-      session = std::make_unique<ServerSession>(
-          bufferevent_socket_new(loop_.base(), ends[0],
-                                 BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS),
-          "10.0.0.7", server_, address_, [&](ServerSession*) {
-            session = nullptr;
-            closed.set_value();
-          });
-    });
-    {
-      RawPeer client(ends[1]);
-      client.Send(std::string(kPreface) + Encode({FrameType::kSettings}) + CallHead(1, method) +
-                  DataFrame(1, "", kEndStream));
-      EXPECT_TRUE(client.Read(FrameType::kHeaders).has_value());
-    }
-    closed.get_future().wait();
+    Connection connection(*this);
+    connection.client().Send(CallHead(1, method) + DataFrame(1, "", kEndStream));
+    EXPECT_TRUE(connection.client().Read(FrameType::kHeaders).has_value());
+    connection.Leave();
     bool is_overdrawn = false;
     RunOnLoop([&] { is_overdrawn = address_.loop_seconds.IsOverdrawn(clock_.Now()); });
     return is_overdrawn;
@@ -93,6 +129,7 @@ class ServerSessionTest : public testing::Test {
   const Methods methods_ = {
       {"/Compute", [](auto& call) { return std::make_unique<Answer>(call, Compute); }},
       {"/Sleep", [](auto& call) { return std::make_unique<Answer>(call, Sleep); }},
+      {"/Much", [](auto& call) { return std::make_unique<AnswerMuch>(call); }},
       {"/WorkAtEnd", [](auto& call) { return std::make_unique<WorkAtEnd>(call); }}};
   ServerContext server_{methods_, {.loop_per_second = 0}, clock_, log_, loop_};
   AddressContext address_{server_};
@@ -106,6 +143,32 @@ TEST_F(ServerSessionTest, AddressIsNotChargedWhileTheLoopIsPreempted) {
 
 TEST_F(ServerSessionTest, AddressIsChargedForTheEndOfItsConnection) {
   EXPECT_TRUE(IsOverdrawnAfter("/WorkAtEnd"));
+}
+
+// The answer to a call that its client has reset stays in nghttp2's queue, and no limit counts it.
+TEST_F(ServerSessionTest, ClientThatDoesNotReadAnswersIsNotRead) {
+  Connection connection(*this);
+  connection.client().Send(CallHead(1, "/Much") + DataFrame(1, "", kEndStream));
+  ASSERT_TRUE(connection.client().Read(FrameType::kHeaders).has_value());
+  // Its socket and the output buffer become full.
+  while (connection.QueuedFrames() == 0) {
+    connection.client().Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  }
+  std::string calls;
+  for (uint32_t stream = 3; stream < 403; stream += 2) {
+    calls += CallHead(stream, "/None") + ResetFrame(stream);
+  }
+  calls += CallHead(403, "/None") + DataFrame(403, "", kEndStream);
+  connection.client().Send(calls);
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (connection.QueuedFrames() <= 20 && absl::Now() < end) continue;
+  EXPECT_GT(connection.QueuedFrames(), 20u);
+  EXPECT_LT(connection.QueuedFrames(), 40u) << "of 200 answers";
+  std::optional<Frame> frame;
+  do {
+    frame = connection.client().Read();
+    ASSERT_TRUE(frame.has_value());
+  } while (frame->stream != 403);
 }
 
 }  // namespace

@@ -77,6 +77,28 @@ TEST_F(StreamLimitsTest, RefusedStreamsInAll) {
   EXPECT_TRUE(other.Read(FrameType::kPing).has_value());
 }
 
+// A call that has not begun is neither refused nor open, so none of the address' connections can
+// make room.
+TEST_F(StreamLimitsTest, AnAddressMakesNoRoomOnConnectionsOfOthers) {
+  WireServerOptions options;
+  options.session.streams_per_address = 1;
+  options.session.refused_streams = 1;
+  Start(std::move(options));
+  RawClient other(server_->port(), "127.0.3.2"), client(server_->port()), more(server_->port());
+  for (RawClient* each : {&other, &client, &more}) {
+    each->Begin();
+    each->Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+    ASSERT_TRUE(each->Read(FrameType::kPing).has_value());
+  }
+  client.Send(CallHead(1, kWait));
+  ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
+  client.Send(Encode({FrameType::kHeaders, 0, 3, Literal("key", "value")}) + "x");
+  more.Send(CallHead(1, kWait));
+  EXPECT_TRUE(more.IsClosed());
+  other.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+  EXPECT_TRUE(other.Read(FrameType::kPing).has_value());
+}
+
 TEST_F(StreamLimitsTest, StreamsInAll) {
   WireServerOptions options;
   options.session.streams_in_all = 1;

@@ -284,7 +284,7 @@ class WireServer::Impl {
         *std::ranges::max_element(connections_, {}, [&](const Connection& each) {
           return &each.address == &most ? (*each.session.*count)() : 0;
         });
-    if (largest.session.get() == &session) return false;
+    if (&largest.address != &most || largest.session.get() == &session) return false;
     limit_log_.Add(is_of_address ? Limit::kStreamsPerAddress : Limit::kStreams, largest.peer);
     CloseFor(session.address_context(), largest);
     return true;
