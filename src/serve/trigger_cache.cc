@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "scaling/node_view.h"
@@ -28,10 +29,16 @@ size_t TextBytes(const externalscaler::ScaledObjectRef& ref) {
   return bytes;
 }
 
-// The memory of the names and metadata.
+// The memory of the names and metadata. RE2 takes about as much for a podRegex.
 size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
   constexpr size_t kMapNode = 32 + sizeof(Metadata::value_type);
-  return TextBytes(ref) + static_cast<size_t>(ref.scalermetadata_size()) * kMapNode;
+  constexpr size_t kRegex = 1 << 10, kRegexLetter = 20;
+  size_t bytes = TextBytes(ref);
+  for (const auto& [key, value] : ref.scalermetadata()) {
+    bytes += kMapNode;
+    if (absl::EqualsIgnoreCase(key, "podRegex")) bytes += kRegex + kRegexLetter * value.size();
+  }
+  return bytes;
 }
 
 // Protobuf's map has no defined order, so the hash is a sum, which does not depend on one.
@@ -190,14 +197,21 @@ Evaluation TriggerEntry::Evaluate(DecisionPart part,
                                                             .own = own,
                                                             .parsed = parsed,
                                                             .decision = std::move(decided)});
-  const Decision& decision = cached_->decision;
-  Count(BytesOf(decision) + (idle ? idle->size_bytes() : 0) + (own ? own->size_bytes() : 0));
+  const Evaluation evaluation = {
+      .cached = cached_, .is_new = true, .active_until = cached_->decision.active_until};
   idle_.reset();
-  if (idle) idle_ = {*std::move(idle), fleet.generation, fleet.now, decision.active_until};
-  Evaluation evaluation = {
-      .cached = cached_, .is_new = true, .active_until = decision.active_until};
-  if (is_uncounted_) KeepOnlyActivity();
+  if (idle) idle_ = {*std::move(idle), fleet.generation, fleet.now, evaluation.active_until};
+  Count(BytesKept());
+  if (is_uncounted_ || (counted_ != nullptr && counted_->total > counted_->most)) {
+    KeepOnlyActivity();
+    Count(BytesKept());
+  }
   return evaluation;
+}
+
+size_t TriggerEntry::BytesKept() const {
+  return BytesOf(cached_->decision) + (idle_ ? idle_->workload.size_bytes() : 0) +
+         (cached_->own != nullptr ? cached_->own->size_bytes() : 0);
 }
 
 void TriggerEntry::KeepOnlyActivity() {
@@ -266,20 +280,21 @@ std::optional<absl::Time> TriggerEntry::IdleUntil(const ParsedTrigger& parsed,
 }
 
 void TriggerEntry::Count(size_t decision_bytes) {
-  if (total_ != nullptr) *total_ += decision_bytes - decision_bytes_;  // wraps, to the right sum
+  // Wraps, to the right sum.
+  if (counted_ != nullptr) counted_->total += decision_bytes - decision_bytes_;
   decision_bytes_ = decision_bytes;
 }
 
-void TriggerEntry::CountIn(std::shared_ptr<std::atomic<size_t>> total) {
+void TriggerEntry::CountIn(std::shared_ptr<DecisionBytes> bytes) {
   MutexLock lock(mutex_);
-  total_ = std::move(total);
-  *total_ += decision_bytes_;
+  counted_ = std::move(bytes);
+  counted_->total += decision_bytes_;
 }
 
 void TriggerEntry::Uncount() {
   MutexLock lock(mutex_);
-  if (total_ != nullptr) *total_ -= decision_bytes_;
-  total_ = nullptr;
+  if (counted_ != nullptr) counted_->total -= decision_bytes_;
+  counted_ = nullptr;
   is_uncounted_ = true;
   KeepOnlyActivity();
 }
@@ -339,7 +354,7 @@ std::vector<std::shared_ptr<TriggerEntry>> TriggerCache::All() const {
 // The trigger that was used last stays.
 void TriggerCache::DropOldest() {
   while (slots_.size() > 1 &&
-         (slots_.size() > limits_.triggers || bytes_ + *decision_bytes_ > limits_.bytes)) {
+         (slots_.size() > limits_.triggers || bytes_ + decision_bytes_->total > limits_.bytes)) {
     Drop(std::prev(slots_.end()));
   }
 }

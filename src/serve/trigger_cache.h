@@ -101,9 +101,16 @@ class TriggerEntry {
   bool IsFor(const externalscaler::ScaledObjectRef& ref) const;
   size_t size_bytes() const { return size_bytes_; }  // memory of names and metadata
 
-  // Adds the size of the cached decision to `total` until Uncount(). After that only the part that
+  // The bytes of the decisions of all triggers in a cache.
+  struct DecisionBytes {
+    std::atomic<size_t> total = 0;
+    size_t most = 0;
+  };
+  // Adds the size of the cached decision to `bytes` until Uncount(). After that only the part that
   // a stream needs is kept, since thousands of streams may hold triggers that the cache dropped.
-  void CountIn(std::shared_ptr<std::atomic<size_t>> total);
+  // The same holds for a new decision beyond `most`: thousands may be made before the cache's next
+  // look-up.
+  void CountIn(std::shared_ptr<DecisionBytes> bytes);
   void Uncount();
 
   // Returns the source to read besides GPUs, if any. Returns an error if the trigger may not name
@@ -190,6 +197,8 @@ class TriggerEntry {
   // Empty: a decision is needed.
   std::optional<absl::Time> IdleUntil(const ParsedTrigger& parsed, const FleetHistory& fleet,
                                       int64_t newest_signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Requires a cached decision. Returns its memory.
+  size_t BytesKept() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(size_t decision_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepOnlyActivity() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -214,7 +223,7 @@ class TriggerEntry {
   };
   std::optional<Idle> idle_ ABSL_GUARDED_BY(mutex_);
   size_t decision_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::shared_ptr<std::atomic<size_t>> total_ ABSL_GUARDED_BY(mutex_);  // null: not counted
+  std::shared_ptr<DecisionBytes> counted_ ABSL_GUARDED_BY(mutex_);  // null: not counted
   LongestRequestGap longest_gap_ ABSL_GUARDED_BY(mutex_);
   Lease lease_ ABSL_GUARDED_BY(mutex_);
 };
@@ -227,7 +236,9 @@ class TriggerCache {
     size_t bytes = size_t{64} << 20;  // names, metadata and cached decisions
   };
   explicit TriggerCache(const Limits& limits, AllowedNamespaces allowed = {})
-      : limits_(limits), allowed_(std::move(allowed)) {}
+      : limits_(limits), allowed_(std::move(allowed)) {
+    decision_bytes_->most = limits.bytes;
+  }
 
   std::shared_ptr<TriggerEntry> Get(const externalscaler::ScaledObjectRef& ref);
 
@@ -252,8 +263,8 @@ class TriggerCache {
   absl::flat_hash_map<size_t, Slots::iterator> by_fingerprint_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // memory of names and metadata
   // Bytes of the cached decisions, which change between look-ups too.
-  const std::shared_ptr<std::atomic<size_t>> decision_bytes_ =
-      std::make_shared<std::atomic<size_t>>(0);
+  const std::shared_ptr<TriggerEntry::DecisionBytes> decision_bytes_ =
+      std::make_shared<TriggerEntry::DecisionBytes>();
 };
 
 // Returns INVALID_ARGUMENT for more than 64 KiB or 256 keys.

@@ -119,6 +119,27 @@ TEST(TriggerCache, DroppedTriggerKeepsOnlyItsActivity) {
   EXPECT_LT(BytesOf(held->cached()->decision), 2000u);
 }
 
+// The streams of 10,000 triggers are evaluated without a look-up.
+TEST(TriggerCache, DecisionsBeyondTheLimitAreNotKept) {
+  constexpr size_t kMost = 200'000;
+  TriggerCache cache({.bytes = kMost});
+  HistoryBuilder builder;
+  builder.Tick(std::vector<GpuSample>(200, BusyGpu(0, 60)));
+  std::vector<std::shared_ptr<TriggerEntry>> triggers;
+  for (int i = 0; i < 20; ++i) {
+    triggers.push_back(cache.Get(Ref(absl::StrCat(i), {{"scope", "fleet"}})));
+  }
+  size_t bytes = 0;
+  for (const auto& trigger : triggers) {
+    const auto parsed = trigger->Parse(Version(1)).parsed;
+    const Evaluation evaluation =
+        trigger->Evaluate(DecisionPart::kAll, parsed, FleetOfOne(builder.history()), kStaleness);
+    EXPECT_EQ(evaluation.cached->decision.contributions.size(), 200u);
+    bytes += BytesOf(trigger->cached()->decision);
+  }
+  EXPECT_LT(bytes, kMost + 20 * 2000);
+}
+
 TEST(CheckRef, NamesHaveTheLimitOfKubernetes) {
   EXPECT_EQ(CheckRef(Ref(std::string(253, 'a'), {})), absl::OkStatus());
   EXPECT_EQ(CheckRef(Ref(std::string(254, 'a'), {})).code(), absl::StatusCode::kInvalidArgument);
