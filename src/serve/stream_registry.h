@@ -72,8 +72,9 @@ class StreamRegistry {
   void Closed(const OpenStream* stream, absl::StatusCode code);
 
   // These must be called on one thread. Each call refreshes only a few streams, so that it never
-  // takes as long as thousands of decisions. RefreshDue() continues with changed streams, in the
-  // order of their changes, and with those that are due.
+  // takes as long as thousands of decisions. RefreshDue() continues with changed streams and with
+  // those that are due. Peers take turns; the streams of a peer come in the order in which they
+  // have changed or become due.
   void RefreshAll(absl::Time now);  // also takes the interests of all streams under new profiles
   void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
   void RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now);
@@ -81,7 +82,7 @@ class StreamRegistry {
 
   bool HasWatchedSources() const;  // true if any stream watches a source
 
-  // InfinitePast: a changed stream waits. InfiniteFuture: none is due.
+  // InfinitePast: a changed or due stream waits. InfiniteFuture: none is due.
   absl::Time NextDue() const;
 
   // Ends every stream with OK, now and from now on.
@@ -97,7 +98,8 @@ class StreamRegistry {
     StreamInterest interest;
     bool is_owner_known = false;  // as of the last SetWatching()
     absl::Time due = absl::InfiniteFuture();
-    int64_t changed = 0;  // its place in changed_; 0 if it has not changed
+    int64_t turn = 0;     // its place in waiting_; 0 if it does not wait
+    bool is_due = false;  // while it waits; else it has changed
   };
   struct Peer {
     int streams = 0;
@@ -117,11 +119,12 @@ class StreamRegistry {
   static constexpr size_t kMaxBytes = size_t{64} << 20;
 
   Streams All() const;
-  // Calls `what` of each stream and updates when it is due.
-  void Call(void (OpenStream::*what)(absl::Time), const Streams& streams, absl::Time now);
-  void SetChanged(const OpenStream* stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SetUnchanged(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RefreshSomeChanged(absl::Time now);
+  void SetWaiting(const OpenStream* stream, bool is_due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if it was due.
+  bool SetNotWaiting(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the record of the next waiting stream, of the next peer; null: none waits.
+  Record* Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RefreshWaiting(absl::Time now);
   void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Watches all pods of the namespaces while those of the stream's owner are unresolved.
   void SetWatching(const OpenStream* stream, const PodInterest& wanted)
@@ -147,8 +150,10 @@ class StreamRegistry {
   std::map<std::shared_ptr<const SignalSource>, std::set<const OpenStream*>, ByValue>
       watching_sources_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, const OpenStream*>> due_ ABSL_GUARDED_BY(mutex_);
-  std::map<int64_t, const OpenStream*> changed_ ABSL_GUARDED_BY(mutex_);
-  int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Streams to refresh: by peer, then by turn.
+  std::map<std::string, std::map<int64_t, const OpenStream*>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::string last_peer_ ABSL_GUARDED_BY(mutex_);  // that had its turn
+  int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, Peer> per_peer_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Rpc, int> per_rpc_ ABSL_GUARDED_BY(mutex_);

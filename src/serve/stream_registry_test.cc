@@ -251,5 +251,22 @@ TEST_F(StreamRegistryTest, ThousandsOfChangedStreamsAreRefreshedAFewAtATime) {
   }
 }
 
+TEST_F(StreamRegistryTest, PeersTakeTurns) {
+  const absl::Time now = absl::UnixEpoch();
+  std::vector<std::shared_ptr<CountedRefreshes>> streams;
+  for (int i = 0; i < 100; ++i) {
+    streams.push_back(std::make_shared<CountedRefreshes>());
+    ASSERT_TRUE(Open(streams.back(), 1, i < 99 ? "10.0.0.7" : "10.0.0.8").ok());
+  }
+  for (const auto& stream : streams) streams_.Watch(stream.get(), {.all_nodes = true});
+  streams_.RefreshDue(now);
+  EXPECT_EQ(streams.back()->count, 1) << "it begins";
+  while (streams_.NextDue() <= now) streams_.RefreshDue(now);
+  streams_.RefreshChanged(FleetReader::Changes{.generation = 1, .affects_all = true}, now);
+  EXPECT_EQ(streams.back()->count, 2) << "it has changed";
+  EXPECT_EQ(streams_.NextDue(), absl::InfinitePast()) << "others wait";
+  for (const auto& stream : streams) Close(stream);
+}
+
 }  // namespace
 }  // namespace gpuscaler
