@@ -197,7 +197,7 @@ Evaluation TriggerEntry::Evaluate(DecisionPart part,
                                                             .own = own,
                                                             .parsed = parsed,
                                                             .decision = std::move(decided)});
-  const Evaluation evaluation = {
+  Evaluation evaluation = {
       .cached = cached_, .is_new = true, .active_until = cached_->decision.active_until};
   idle_.reset();
   if (idle) idle_ = {*std::move(idle), fleet.generation, fleet.now, evaluation.active_until};
