@@ -149,36 +149,52 @@ void StreamRegistry::SetWaiting(const OpenStream* stream, bool is_due) {
   record.is_due = record.is_due || is_due;
   if (record.turn != 0) return;
   record.turn = ++turns_;
-  waiting_[record.peer].emplace(record.turn, stream);
+  const auto [peer, is_new] = waiting_.try_emplace(record.peer);
+  if (is_new) {
+    if (!by_used_.empty()) peer->second.used = by_used_.begin()->first;
+    by_used_.emplace(peer->second.used, record.peer);
+  }
+  peer->second.streams.emplace(record.turn, stream);
 }
 
 bool StreamRegistry::SetNotWaiting(Record& record) {
   if (record.turn == 0) return false;
-  const auto of_peer = waiting_.find(record.peer);
-  of_peer->second.erase(std::exchange(record.turn, 0));
-  if (of_peer->second.empty()) waiting_.erase(of_peer);
+  Waiting& of_peer = waiting_.at(record.peer);
+  of_peer.streams.erase(std::exchange(record.turn, 0));
+  if (of_peer.streams.empty()) {
+    by_used_.erase({of_peer.used, record.peer});
+    waiting_.erase(record.peer);
+  }
   return std::exchange(record.is_due, false);
 }
 
 StreamRegistry::Record* StreamRegistry::Next() {
-  if (waiting_.empty()) return nullptr;
-  auto next = waiting_.upper_bound(last_peer_);
-  if (next == waiting_.end()) next = waiting_.begin();
-  last_peer_ = next->first;
-  return &streams_.at(next->second.begin()->second);
+  if (by_used_.empty()) return nullptr;
+  return &streams_.at(waiting_.at(by_used_.begin()->second).streams.begin()->second);
+}
+
+void StreamRegistry::Charge(const std::string& peer, absl::Duration used) {
+  const auto waiting = waiting_.find(peer);
+  if (waiting == waiting_.end()) return;
+  by_used_.erase({waiting->second.used, peer});
+  waiting->second.used += used;
+  by_used_.emplace(waiting->second.used, peer);
 }
 
 // Takes the streams' locks without holding mutex_.
 void StreamRegistry::RefreshWaiting(absl::Time now) {
   const absl::Duration began = ThreadCpuTime();
-  for (int i = 0; i < kAtOnce && ThreadCpuTime() - began < kLongestAtOnce; ++i) {
+  absl::Duration before = began;
+  for (int i = 0; i < kAtOnce && before - began < kLongestAtOnce; ++i) {
     std::shared_ptr<OpenStream> stream;
+    std::string peer;
     bool is_due = false;
     {
       MutexLock lock(mutex_);
       Record* const next = Next();
       if (next == nullptr) return;
       stream = next->stream;
+      peer = next->peer;
       is_due = SetNotWaiting(*next);
     }
     if (is_due)
@@ -186,8 +202,10 @@ void StreamRegistry::RefreshWaiting(absl::Time now) {
     else
       stream->Changed(now);
     const absl::Time due = std::max(stream->NextDue(), now + kShortestPause);
+    const absl::Duration after = ThreadCpuTime();
     MutexLock lock(mutex_);
     SetDue(stream.get(), due);
+    Charge(peer, after - std::exchange(before, after));
   }
 }
 

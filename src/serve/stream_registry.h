@@ -73,8 +73,8 @@ class StreamRegistry {
 
   // These must be called on one thread. Each call refreshes only a few streams, so that it never
   // takes as long as thousands of decisions. RefreshDue() continues with changed streams and with
-  // those that are due. Peers take turns; the streams of a peer come in the order in which they
-  // have changed or become due.
+  // those that are due. Peers get equal parts of the CPU time; the streams of a peer come in the
+  // order in which they have changed or become due.
   void RefreshAll(absl::Time now);  // also takes the interests of all streams under new profiles
   void RefreshChanged(const FleetReader::Changes& changes, absl::Time now);
   void RefreshChanged(const std::vector<SignalSource>& sources, absl::Time now);
@@ -105,6 +105,11 @@ class StreamRegistry {
     int streams = 0;
     size_t bytes = 0;  // metadata
   };
+  // A peer's streams to refresh, by turn.
+  struct Waiting {
+    absl::Duration used;  // CPU time. A peer begins with that of the peer with the least
+    std::map<int64_t, const OpenStream*> streams;
+  };
 
   struct ByValue {
     using is_transparent = void;
@@ -122,8 +127,10 @@ class StreamRegistry {
   void SetWaiting(const OpenStream* stream, bool is_due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if it was due.
   bool SetNotWaiting(Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the record of the next waiting stream, of the next peer; null: none waits.
+  // Returns the first waiting stream of the peer that has used the least CPU time; null: none
+  // waits.
   Record* Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Charge(const std::string& peer, absl::Duration used) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefreshWaiting(absl::Time now);
   void SetDue(const OpenStream* stream, absl::Time due) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Watches all pods of the namespaces while those of the stream's owner are unresolved.
@@ -150,9 +157,9 @@ class StreamRegistry {
   std::map<std::shared_ptr<const SignalSource>, std::set<const OpenStream*>, ByValue>
       watching_sources_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Time, const OpenStream*>> due_ ABSL_GUARDED_BY(mutex_);
-  // Streams to refresh: by peer, then by turn.
-  std::map<std::string, std::map<int64_t, const OpenStream*>> waiting_ ABSL_GUARDED_BY(mutex_);
-  std::string last_peer_ ABSL_GUARDED_BY(mutex_);  // that had its turn
+  std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // key: the peer
+  // Waiting::used, and the peer.
+  std::set<std::pair<absl::Duration, std::string>> by_used_ ABSL_GUARDED_BY(mutex_);
   int64_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, Peer> per_peer_ ABSL_GUARDED_BY(mutex_);

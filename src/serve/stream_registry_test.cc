@@ -268,5 +268,37 @@ TEST_F(StreamRegistryTest, PeersTakeTurns) {
   for (const auto& stream : streams) Close(stream);
 }
 
+class SlowRefreshes : public CountedRefreshes {
+ public:
+  void Refresh(absl::Time now) override {
+    CountedRefreshes::Refresh(now);
+    const absl::Duration began = ThreadCpuTime();
+    while (ThreadCpuTime() - began < absl::Milliseconds(5)) continue;
+  }
+};
+
+TEST_F(StreamRegistryTest, PeersGetEqualPartsOfTheCpuTime) {
+  const absl::Time now = absl::UnixEpoch();
+  std::vector<std::shared_ptr<CountedRefreshes>> streams;
+  for (int i = 0; i < 40; ++i) {
+    const bool is_slow = i % 2 == 0;
+    streams.push_back(is_slow ? std::make_shared<SlowRefreshes>()
+                              : std::make_shared<CountedRefreshes>());
+    ASSERT_TRUE(Open(streams.back(), 1, is_slow ? "10.0.0.7" : "10.0.0.8").ok());
+    streams_.Watch(streams.back().get(), {.all_nodes = true});
+  }
+  streams_.RefreshDue(now);
+  int slow = 0;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    if (i % 2 == 0)
+      slow += streams[i]->count;
+    else
+      EXPECT_EQ(streams[i]->count, 1);
+  }
+  EXPECT_GT(slow, 0);
+  EXPECT_LT(slow, 10) << "the others wait for the next call";
+  for (const auto& stream : streams) Close(stream);
+}
+
 }  // namespace
 }  // namespace gpuscaler

@@ -36,7 +36,8 @@ size_t SizeOf(const externalscaler::ScaledObjectRef& ref) {
   size_t bytes = TextBytes(ref);
   for (const auto& [key, value] : ref.scalermetadata()) {
     bytes += kMapNode;
-    if (absl::EqualsIgnoreCase(key, "podRegex")) bytes += kRegex + kRegexLetter * value.size();
+    if (absl::EqualsIgnoreCase(key, "podRegex"))
+      bytes += kRegex + kRegexLetter * std::min(value.size(), kLongestName);
   }
   return bytes;
 }
@@ -220,6 +221,12 @@ void TriggerEntry::KeepOnlyActivity() {
   slim->is_whole = false;
   slim->decision.contributions = std::vector<Contribution>();
   slim->decision.nodes = std::vector<DecidedNode>();
+  slim->decision.unstarted = decltype(slim->decision.unstarted)();
+  slim->decision.notes = decltype(slim->decision.notes)();
+  if (slim->own != nullptr && slim->own->size_bytes() > kMaxIdleBytes) {
+    slim->own = nullptr;
+    slim->signal_generation = -1;  // the next evaluation decides
+  }
   cached_ = std::move(slim);
   if (idle_ && idle_->workload.size_bytes() > kMaxIdleBytes) idle_.reset();
 }

@@ -237,7 +237,7 @@ class TriggerCache {
   };
   explicit TriggerCache(const Limits& limits, AllowedNamespaces allowed = {})
       : limits_(limits), allowed_(std::move(allowed)) {
-    decision_bytes_->most = limits.bytes;
+    decision_bytes_->most = limits.bytes + limits.bytes / 4;  // the next look-up evicts
   }
 
   std::shared_ptr<TriggerEntry> Get(const externalscaler::ScaledObjectRef& ref);

@@ -137,7 +137,7 @@ TEST(TriggerCache, DecisionsBeyondTheLimitAreNotKept) {
     EXPECT_EQ(evaluation.cached->decision.contributions.size(), 200u);
     bytes += BytesOf(trigger->cached()->decision);
   }
-  EXPECT_LT(bytes, kMost + 20 * 2000);
+  EXPECT_LT(bytes, kMost + kMost / 4 + 20 * 2000);
 }
 
 TEST(CheckRef, NamesHaveTheLimitOfKubernetes) {

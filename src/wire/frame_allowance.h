@@ -36,9 +36,10 @@ class FrameAllowance {
       ++bytes;
       if (++head_size_ < kHead) continue;
       payload_left_ = static_cast<size_t>(head_ >> 16);
-      if (!IsFree(static_cast<uint8_t>(head_ >> 8), static_cast<uint8_t>(head_), payload_left_)) {
-        Spend();
-      }
+      const auto type = static_cast<uint8_t>(head_ >> 8);
+      if (!IsFree(type, static_cast<uint8_t>(head_), payload_left_)) Spend();
+      continuation_bytes_ =
+          type == NGHTTP2_CONTINUATION ? continuation_bytes_ + payload_left_ : size_t{0};
       head_ = 0;
       head_size_ = 0;
     }
@@ -67,6 +68,9 @@ class FrameAllowance {
   }
   bool is_spent() const { return left_ < 0; }
 
+  // The payload of the last frames if they are CONTINUATION, which nghttp2 may not report either.
+  size_t continuation_bytes() const { return continuation_bytes_; }
+
  private:
   static constexpr size_t kShortestMessage = 5;  // its prefix
 
@@ -77,6 +81,7 @@ class FrameAllowance {
   const int64_t most_;
   int64_t left_;
   size_t payload_left_;
+  size_t continuation_bytes_ = 0;
   uint64_t head_ = 0;  // the part that has been read
   int head_size_ = 0;
 };

@@ -464,6 +464,21 @@ TEST_F(LimitsTest, SmallUnfinishedMessagesOfManyCalls) {
   EXPECT_TRUE(Eventually([this] { return Count(Limit::kUnfinishedBytes) == 10; }));
 }
 
+// nghttp2 reports no frame of a header block on a stream that has ended, but decodes it.
+TEST_F(LimitsTest, HeaderBlocksOfEndedCallsThatNeverEnd) {
+  WireServerOptions options;
+  options.session.unfinished_bytes_per_address = 10'000;
+  Start(std::move(options));
+  RawClient client(server_->port());
+  client.Begin();
+  client.Send(CallHead(1, "/no.such/Method") + ResetFrame(1));
+  const std::string part = std::string("\0\x01k\x7f\xe2\xd3\x03", 7) + std::string(100, 'v');
+  const std::string more = Encode({FrameType::kContinuation, 0, 1, std::string(9'000, 'v')});
+  client.Send(Encode({FrameType::kHeaders, 0, 1, part}) + more + more);
+  EXPECT_TRUE(client.IsClosed());
+  EXPECT_EQ(Count(Limit::kUnfinishedBytes), 1);
+}
+
 TEST_F(LimitsTest, HeaderBlocksThatNeverEnd) {
   WireServerOptions options;
   options.session.unfinished_bytes_per_address = 10'000;

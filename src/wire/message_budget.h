@@ -53,7 +53,7 @@ class CallBudget {
   static constexpr size_t kFew = 512;
 
   explicit CallBudget(MessageBudget& budget) : budget_(budget) {}  // which outlives it
-  ~CallBudget() { ReleaseAll(); }
+  ~CallBudget() { Release(held_); }
   CallBudget(const CallBudget&) = delete;
   CallBudget& operator=(const CallBudget&) = delete;
 
@@ -67,7 +67,12 @@ class CallBudget {
     budget_.Return(Counted(held_) - Counted(held_ - bytes));
     held_ -= bytes;
   }
-  void ReleaseAll() { Release(held_); }
+  // Reserves more, or releases some.
+  bool Set(size_t bytes) {
+    if (bytes > held_) return Reserve(bytes - held_);
+    Release(held_ - bytes);
+    return true;
+  }
 
  private:
   static size_t Counted(size_t held) { return held > kFew ? held - kFew : 0; }

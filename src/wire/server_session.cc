@@ -36,7 +36,7 @@ struct SessionCallbacks {
     // CONTINUATION has a limit of its own (nghttp2_option_set_max_continuations), so it spends no
     // allowance.
     if (head->type == NGHTTP2_CONTINUATION) Of(data).allowance_.Earn(1);
-    return Of(data).ReserveContinuation(*head);
+    return 0;
   }
 
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* data) {
@@ -85,7 +85,6 @@ struct SessionCallbacks {
       return session.ChargeReset();
     }
     if (type != NGHTTP2_HEADERS && type != NGHTTP2_DATA) return 0;
-    session.continuation_.ReleaseAll();
     session.allowance_.Accept(*frame);
     ServerStream* const stream = session.Find(frame->hd.stream_id);
     if (stream == nullptr) return 0;
@@ -263,13 +262,18 @@ void ServerSession::Receive() {
   received_at_ = server_.clock.Now();
   is_ping_pending_ = false;
   is_in_callback_ = true;
-  const auto goes_on = [this] {
+  int error = 0;
+  const auto goes_on = [&] {
+    error = ReserveContinuation();
+    if (error != 0) return false;
     if (nghttp2_session_get_outbound_queue_size(session_.get()) <= kMaxQueued) return true;
-    SendBytes(session_.get(), connection_.get());  // Send() will get its error again
-    return nghttp2_session_get_outbound_queue_size(session_.get()) <= kMaxQueued;
+    error = SendBytes(session_.get(), connection_.get());
+    return error == 0 && nghttp2_session_get_outbound_queue_size(session_.get()) <= kMaxQueued;
   };
-  if (const int error = ReceiveBytes(session_.get(), connection_.get(), allowance_, goes_on);
-      error != 0) {
+  const int receive_error = ReceiveBytes(session_.get(), connection_.get(), allowance_, goes_on);
+  if (receive_error != 0) error = receive_error;
+  if (error == 0) error = ReserveContinuation();
+  if (error != 0) {
     if (error == NGHTTP2_ERR_FLOODED) server_.log.Add(Limit::kControlFrames, peer_);
     if (error == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
       server_.log.Add(Limit::kContinuations, peer_);
@@ -430,12 +434,8 @@ int ServerSession::ChargeReset() {
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-int ServerSession::ReserveContinuation(const nghttp2_frame_hd& head) {
-  if (head.type != NGHTTP2_CONTINUATION) {
-    continuation_.ReleaseAll();  // the header block before has ended
-    return 0;
-  }
-  if (continuation_.Reserve(head.length)) return 0;
+int ServerSession::ReserveContinuation() {
+  if (continuation_.Set(allowance_.continuation_bytes())) return 0;
   server_.log.Add(Limit::kUnfinishedBytes, peer_);
   return NGHTTP2_ERR_CALLBACK_FAILURE;
 }

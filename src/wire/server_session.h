@@ -95,9 +95,9 @@ class ServerSession {
   // These return an nghttp2 error, which ends the connection, if the client exceeds the limit.
   int ChargeSettingsOrGoaway();
   int ChargeReset();
-  // Reserves the bytes of CONTINUATION until the end of its header block: HPACK decodes fields of
-  // up to 64 KiB on the way, and OnHeader() sees only whole ones.
-  int ReserveContinuation(const nghttp2_frame_hd& head);
+  // Reserves the bytes of CONTINUATION until the next frame of another type: HPACK decodes fields
+  // of up to 64 KiB on the way, and OnHeader() sees only whole ones.
+  int ReserveContinuation();
   int CountHeader(ServerStream& stream, size_t bytes);
   // After the trailers, resets a stream that the client has not half-closed (RST_STREAM with
   // NO_ERROR: RFC 9113, section 8.1). Otherwise the client could keep it open for ever.

@@ -22,7 +22,8 @@ class TokenBucket {
   }
 
   // Takes the tokens even if too few are left. The balance may then be negative, and Take() fails
-  // until enough tokens are back.
+  // until enough tokens are back. Negative `tokens` are a refund of a later charge: the balance may
+  // exceed the size until then.
   void Charge(absl::Time now, double tokens) {
     Fill(now);
     tokens_ -= tokens;
@@ -33,12 +34,13 @@ class TokenBucket {
     return tokens_ < 0;
   }
 
-  bool IsFull(absl::Time now) const { return TokensAt(now) == size_; }
+  bool IsFull(absl::Time now) const { return TokensAt(now) >= size_; }
 
  private:
   double TokensAt(absl::Time now) const {
     if (filled_at_ == absl::InfinitePast()) return tokens_;
-    return std::min(size_, tokens_ + per_second_ * absl::ToDoubleSeconds(now - filled_at_));
+    return std::max(
+        tokens_, std::min(size_, tokens_ + per_second_ * absl::ToDoubleSeconds(now - filled_at_)));
   }
 
   void Fill(absl::Time now) {
