@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "wire/event_loop.h"
+#include "base/thread_cpu_time.h"
 
 namespace gpuscaler {
 namespace {

@@ -59,8 +59,8 @@ class StreamRegistry {
   ~StreamRegistry();  // requires End(); blocks until the last stream is closed
 
   // Owns the stream until Closed(), unless it returns an error. RESOURCE_EXHAUSTED: `peer`
-  // (CallHeaders::peer) has too many streams, or too many bytes of metadata including the `bytes`
-  // of this one. UNAVAILABLE: End() was called.
+  // (CallHeaders::peer) has too many streams, or with the `bytes` of this one too much metadata.
+  // UNAVAILABLE: End() was called.
   absl::Status Open(Rpc rpc, absl::string_view peer, size_t bytes,
                     std::shared_ptr<OpenStream> stream);
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/thread_cpu_time.h"
 #include "gtest/gtest.h"
 #include "serve/scaler_stream.h"
 #include "serve/test_served_scaler.h"

@@ -6,7 +6,6 @@
 
 #include <csignal>
 #include <cstdint>
-#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
@@ -83,12 +82,6 @@ void EventLoop::RunPosted() {
 absl::Time SteadyNow() {
   static const SteadyClock& clock = *new SteadyClock;
   return clock.Now();
-}
-
-absl::Duration ThreadCpuTime() {
-  timespec used;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return absl::DurationFromTimespec(used);
 }
 
 }  // namespace gpuscaler

@@ -62,10 +62,6 @@ class EventLoop {
 // Returns the time for deadlines, which no correction of the system clock changes. Thread-safe.
 absl::Time SteadyNow();
 
-// Returns the CPU time that the calling thread has used: only differences on one thread have a
-// meaning. Time in which it waits, or other programs run, does not count.
-absl::Duration ThreadCpuTime();
-
 // Returns an event that calls (object->*kFunction)() on the loop's thread: when the time of
 // SetTimer() has passed, or when the descriptor is ready. `object` outlives it.
 template <auto kFunction, typename Object>

@@ -64,8 +64,7 @@ TEST_F(LimitsTest, ConnectionsInAllAreSharedByAddresses) {
   EXPECT_TRUE(RawClient(server_->port(), "127.0.3.5").IsClosed()) << "each address has one";
   EXPECT_EQ(Count(Limit::kConnections), 3);
   for (RawClient* client : {&one, &first, &other}) {
-    client->Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-    EXPECT_TRUE(client->Read(FrameType::kPing).has_value());
+    EXPECT_TRUE(Answers(*client));
   }
 }
 
@@ -285,8 +284,7 @@ TEST_F(LimitsTest, FramesThatVisitAllStreams) {
     client.Begin();
     for (uint32_t i = 0; i < 100; ++i) client.Send(CallHead(1 + 2 * i, kWait));
     for (int i = 0; i < 2; ++i) client.Send(Encode(frame));
-    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-    EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
+    EXPECT_TRUE(Answers(client));
     client.Send(Encode(frame));
     EXPECT_TRUE(client.IsClosed());
     EXPECT_EQ(Count(Limit::kControlFrames), ++closed);
@@ -314,8 +312,7 @@ TEST_F(LimitsTest, AllowsAllDeadlinesOfAnAddressAtOnce) {
   ASSERT_TRUE(Eventually([this] { return begun_ == kCalls; }));
   ASSERT_TRUE(client.Send(resets));
   EXPECT_TRUE(Eventually([this] { return ended_ == kCalls; }));
-  client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-  EXPECT_TRUE(client.Read(FrameType::kPing).has_value()) << "the connection is still there";
+  EXPECT_TRUE(Answers(client)) << "the connection is still there";
   EXPECT_THAT(server_->counts().limits, testing::Each(0));
 }
 
@@ -432,8 +429,7 @@ TEST_F(LimitsTest, UnfinishedBytesInAll) {
   const auto send_part = [](RawClient& client, uint32_t stream, size_t size) {
     const std::string part = DataFrame(stream, std::string(9'000, 'x')).substr(9, size);
     client.Send(CallHead(stream, kWait) + Encode({FrameType::kData, 0, stream, part}));
-    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-    EXPECT_TRUE(client.Read(FrameType::kPing).has_value());
+    EXPECT_TRUE(Answers(client));
   };
   RawClient first(server_->port(), "127.0.3.2"), second(server_->port(), "127.0.3.3");
   first.Begin();

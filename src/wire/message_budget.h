@@ -69,7 +69,7 @@ class CallBudget {
   }
   // Reserves more, or releases some.
   bool Set(size_t bytes) {
-    if (bytes > held_) return Reserve(bytes - held_);
+    if (bytes >= held_) return Reserve(bytes - held_);
     Release(held_ - bytes);
     return true;
   }

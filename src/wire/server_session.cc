@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/thread_cpu_time.h"
 #include "wire/session_memory.h"
 #include "wire/tls_messages.h"
 

@@ -95,8 +95,8 @@ class ServerSession {
   // These return an nghttp2 error, which ends the connection, if the client exceeds the limit.
   int ChargeSettingsOrGoaway();
   int ChargeReset();
-  // Reserves the bytes of CONTINUATION until the next frame of another type: HPACK decodes fields
-  // of up to 64 KiB on the way, and OnHeader() sees only whole ones.
+  // Reserves the bytes of CONTINUATION until the next frame of another type. OnHeader() sees only
+  // whole fields, and HPACK keeps up to 64 KiB of one that is not.
   int ReserveContinuation();
   int CountHeader(ServerStream& stream, size_t bytes);
   // After the trailers, resets a stream that the client has not half-closed (RST_STREAM with

@@ -13,6 +13,7 @@
 
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/thread_cpu_time.h"
 #include "gtest/gtest.h"
 #include "wire/test_frames.h"
 

@@ -55,8 +55,7 @@ TEST_F(StreamLimitsTest, RefusedStreamsOfAnAddress) {
   client.Send(Calls(next, 30));  // all are read before a status is sent
   EXPECT_TRUE(client.IsClosed());
   EXPECT_EQ(Count(Limit::kStreamsPerAddress), 30 + 10 + 1);
-  neighbour.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-  EXPECT_TRUE(neighbour.Read(FrameType::kPing).has_value()) << "it has no refused stream";
+  EXPECT_TRUE(Answers(neighbour)) << "it has no refused stream";
 }
 
 TEST_F(StreamLimitsTest, RefusedStreamsInAll) {
@@ -73,30 +72,29 @@ TEST_F(StreamLimitsTest, RefusedStreamsInAll) {
   client.Send(Calls(next, 30));
   EXPECT_TRUE(client.IsClosed());
   EXPECT_EQ(Count(Limit::kStreams), 10 + 1);
-  other.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-  EXPECT_TRUE(other.Read(FrameType::kPing).has_value());
+  EXPECT_TRUE(Answers(other));
 }
 
-// A call that has not begun is neither refused nor open, so none of the address' connections can
-// make room.
-TEST_F(StreamLimitsTest, AnAddressMakesNoRoomOnConnectionsOfOthers) {
+// A call that has not begun is neither refused nor open, so no connection of the address can make
+// room.
+TEST_F(StreamLimitsTest, ConnectionsWithoutRefusedStreamsMakeNoRoom) {
   WireServerOptions options;
   options.session.streams_per_address = 1;
   options.session.refused_streams = 1;
   Start(std::move(options));
-  RawClient other(server_->port(), "127.0.3.2"), client(server_->port()), more(server_->port());
-  for (RawClient* each : {&other, &client, &more}) {
+  RawClient neighbour(server_->port()), other(server_->port(), "127.0.3.2");
+  RawClient client(server_->port()), more(server_->port());
+  for (RawClient* each : {&neighbour, &other, &client, &more}) {
     each->Begin();
-    each->Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-    ASSERT_TRUE(each->Read(FrameType::kPing).has_value());
+    ASSERT_TRUE(Answers(*each));
   }
   client.Send(CallHead(1, kWait));
   ASSERT_TRUE(Eventually([this] { return begun_ == 1; }));
   client.Send(Encode({FrameType::kHeaders, 0, 3, Literal("key", "value")}) + "x");
   more.Send(CallHead(1, kWait));
   EXPECT_TRUE(more.IsClosed());
-  other.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-  EXPECT_TRUE(other.Read(FrameType::kPing).has_value());
+  EXPECT_TRUE(Answers(neighbour));
+  EXPECT_TRUE(Answers(other));
 }
 
 TEST_F(StreamLimitsTest, StreamsInAll) {
@@ -129,8 +127,7 @@ TEST_F(StreamLimitsTest, AnAddressWithManyStreamsMakesRoomForOthers) {
   EXPECT_EQ(ended_, 4);
   EXPECT_EQ(Count(Limit::kStreams), 1);
   for (RawClient* client : {&small, &other}) {
-    client->Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
-    EXPECT_TRUE(client->Read(FrameType::kPing).has_value());
+    EXPECT_TRUE(Answers(*client));
   }
 }
 

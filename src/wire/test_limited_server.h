@@ -89,6 +89,12 @@ class LimitedServerTest : public testing::Test {
     return holds();
   }
 
+  // Returns true if the server reads the client and answers its PING.
+  static bool Answers(RawClient& client) {
+    client.Send(Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
+    return client.Read(FrameType::kPing).has_value();
+  }
+
   int64_t Count(Limit limit) const { return server_->counts().limits[static_cast<size_t>(limit)]; }
 
   // Each call has a connection of its own.

@@ -27,6 +27,7 @@
 #include "base/open_files.h"
 #include "base/rate_limit.h"
 #include "base/status_macros.h"
+#include "base/thread_cpu_time.h"
 #include "wire/tls_messages.h"
 #include "wire/tls_pem.h"
 #include "wire/unix_listener.h"
@@ -280,11 +281,11 @@ class WireServer::Impl {
     if (!is_of_address && most.streams <= own.streams) return false;
     // Clients may share an address: one that reads has no refused streams for long.
     const auto count = is_of_address ? &ServerSession::refused_streams : &ServerSession::streams;
-    const Connection& largest =
-        *std::ranges::max_element(connections_, {}, [&](const Connection& each) {
-          return &each.address == &most ? (*each.session.*count)() : 0;
-        });
-    if (&largest.address != &most || largest.session.get() == &session) return false;
+    const auto count_of = [&](const Connection& each) {
+      return &each.address == &most ? (*each.session.*count)() : 0;
+    };
+    const Connection& largest = *std::ranges::max_element(connections_, {}, count_of);
+    if (count_of(largest) == 0 || largest.session.get() == &session) return false;
     limit_log_.Add(is_of_address ? Limit::kStreamsPerAddress : Limit::kStreams, largest.peer);
     CloseFor(session.address_context(), largest);
     return true;
