@@ -40,7 +40,8 @@ class HttpDaemon {
     // Called when the headers are read. Must queue a response, or suspend the connection: it is
     // called again when that is resumed. `context` is null at first and stays with the request.
     // Returns false to close the connection. A response makes the library refuse a body and close
-    // the connection afterwards.
+    // the connection afterwards. While the daemon stops, the library drops the response and calls
+    // again.
     std::function<bool(MHD_Connection* connection, const char* method, const char* path,
                        void*& context)>
         request;

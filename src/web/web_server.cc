@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -59,7 +60,7 @@ struct WebServer::Exchange {
   MHD_Connection* connection;
   WebRequest request;
   bool accepts_gzip;
-  WebReply reply;
+  std::optional<WebReply> reply;  // nullopt: not known yet, or sent
 };
 
 WebServer::WebServer(const WebServerOptions& options, std::unique_ptr<WebAccess> access,
@@ -101,8 +102,9 @@ bool WebServer::Answer(MHD_Connection* connection, const char* method, const cha
                        void*& context) {
   if (context != nullptr) {
     // The exchange lasts until the request is completed, and would hold a refused reply so long.
-    const WebReply reply = std::move(static_cast<Exchange*>(context)->reply);
-    return Send(connection, reply);
+    const auto reply = std::exchange(static_cast<Exchange*>(context)->reply, std::nullopt);
+    // A daemon that stops drops the response, and calls again.
+    return reply.has_value() && Send(connection, *reply);
   }
   const absl::string_view verb = method;
   if (verb != "GET" && verb != "HEAD") {
@@ -136,14 +138,13 @@ void WebServer::Defer(MHD_Connection* connection, const char* path, void*& conte
       .connection = connection,
       .request = RequestOf(connection, path),
       .accepts_gzip = AcceptsGzip(HeaderOf(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING)),
-      .reply = {}};
+      .reply = std::nullopt};
   context = exchange;
   MHD_suspend_connection(connection);
   // The library keeps the connection, and so the exchange, until it is resumed.
   const bool is_queued = workers_.Run(
       [this, exchange] {
-        WebReply& reply = exchange->reply;
-        reply = handler_(exchange->request);
+        WebReply& reply = exchange->reply.emplace(handler_(exchange->request));
         const bool is_compressed =
             exchange->accepts_gzip && reply.body->size() >= kLeastCompressedBytes;
         if (!is_compressed) {
