@@ -60,7 +60,7 @@ struct WebServer::Exchange {
   MHD_Connection* connection;
   WebRequest request;
   bool accepts_gzip;
-  std::optional<WebReply> reply;  // nullopt: not known yet, or sent
+  std::optional<WebReply> reply;  // nullopt: none yet, or no longer
 };
 
 WebServer::WebServer(const WebServerOptions& options, std::unique_ptr<WebAccess> access,
@@ -89,10 +89,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(const WebServerOptio
 }
 
 WebServer::~WebServer() {
-  {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-  }
+  is_stopping_ = true;
   streams_.End();
   workers_.Stop();
   daemon_ = nullptr;
@@ -102,8 +99,8 @@ bool WebServer::Answer(MHD_Connection* connection, const char* method, const cha
                        void*& context) {
   if (context != nullptr) {
     // The exchange lasts until the request is completed, and would hold a refused reply so long.
-    const auto reply = std::exchange(static_cast<Exchange*>(context)->reply, std::nullopt);
     // A daemon that stops drops the response, and calls again.
+    const auto reply = std::exchange(static_cast<Exchange*>(context)->reply, std::nullopt);
     return reply.has_value() && Send(connection, *reply);
   }
   const absl::string_view verb = method;
@@ -116,8 +113,7 @@ bool WebServer::Answer(MHD_Connection* connection, const char* method, const cha
     return Send(connection, ErrorReply(checked));
   }
   if (absl::string_view(path) == kEventsPath) return SendEvents(connection);
-  MutexLock lock(mutex_);
-  if (stopping_) return false;
+  if (is_stopping_) return false;
   Defer(connection, path, context);
   return true;
 }
@@ -144,21 +140,24 @@ void WebServer::Defer(MHD_Connection* connection, const char* path, void*& conte
   // The library keeps the connection, and so the exchange, until it is resumed.
   const bool is_queued = workers_.Run(
       [this, exchange] {
-        WebReply& reply = exchange->reply.emplace(handler_(exchange->request));
-        const bool is_compressed =
-            exchange->accepts_gzip && reply.body->size() >= kLeastCompressedBytes;
-        if (!is_compressed) {
-          reply.gzip = nullptr;
-        } else if (reply.gzip == nullptr) {
-          reply.gzip = std::make_shared<const std::string>(Gzip(*reply.body));
-        }
-        if (is_compressed) reply.body = nullptr;  // is not sent; a slow reader would hold it
+        if (!is_stopping_) exchange->reply = ReplyTo(*exchange);
         MHD_resume_connection(exchange->connection);
       },
       kMaxWaiting);
   if (is_queued) return;
   exchange->reply = ErrorReply(absl::UnavailableError("too many requests are waiting"));
   MHD_resume_connection(connection);
+}
+
+WebReply WebServer::ReplyTo(const Exchange& exchange) const {
+  WebReply reply = handler_(exchange.request);
+  if (!exchange.accepts_gzip || reply.body->size() < kLeastCompressedBytes) {
+    reply.gzip = nullptr;
+    return reply;
+  }
+  if (reply.gzip == nullptr) reply.gzip = std::make_shared<const std::string>(Gzip(*reply.body));
+  reply.body = nullptr;  // is not sent; a slow reader would hold it
+  return reply;
 }
 
 void WebServer::AddHeaders(MHD_Response* response, const std::string& content_type) const {

@@ -2,6 +2,7 @@
 // and sends events.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,7 +12,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/mutex.h"
 #include "base/worker_threads.h"
 #include "serve/http_daemon.h"
 #include "web/event_streams.h"
@@ -47,7 +47,8 @@ class WebServer {
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const WebServerOptions& options,
                                                           Handler handler,
                                                           EventStreams::NextBatch next_events);
-  ~WebServer();  // ends the streams, and waits for running handlers
+  // Ends the streams, waits for running handlers, and closes the connections of all other requests.
+  ~WebServer();
 
   int port() const { return daemon_->port(); }
   int open_streams() const { return streams_.open(); }
@@ -74,14 +75,16 @@ class WebServer {
   // Suspends the connection until a worker has the reply.
   void Defer(MHD_Connection* connection, const char* path, void*& context);
 
+  // Runs the handler, on a thread of `workers_`.
+  WebReply ReplyTo(const Exchange& exchange) const;
+
   const WebServerOptions options_;
   const std::unique_ptr<WebAccess> access_;
   const Handler handler_;
   EventStreams streams_;
   UnreadReplies unread_;
   WorkerThreads workers_;
-  Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_stopping_ = false;
   std::unique_ptr<HttpDaemon> daemon_;
 };
 
