@@ -1,5 +1,7 @@
 #include "wire/event_loop.h"
 
+#include <event2/bufferevent_ssl.h>
+#include <openssl/ssl.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -24,6 +26,13 @@ event_base* NewBase() {
 }
 
 }  // namespace
+
+void FreeEvents::operator()(bufferevent* connection) const {
+  // libevent reads once more from a connection with a deferred callback that is due.
+  SSL* const tls = bufferevent_openssl_get_ssl(connection);
+  if (tls != nullptr) SSL_set_msg_callback(tls, nullptr);
+  bufferevent_free(connection);
+}
 
 EventLoop::EventLoop() : base_(NewBase()), woken_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   wake_ = NewEvent<&EventLoop::RunPosted>(*this, this, woken_, EV_READ | EV_PERSIST);

@@ -26,7 +26,7 @@ struct FreeEvents {
   void operator()(event_base* base) const { event_base_free(base); }
   void operator()(event* event) const { event_free(event); }
   void operator()(evconnlistener* listener) const { evconnlistener_free(listener); }
-  void operator()(bufferevent* connection) const { bufferevent_free(connection); }
+  void operator()(bufferevent* connection) const;
 };
 using OwnedEvent = std::unique_ptr<event, FreeEvents>;
 

@@ -20,8 +20,8 @@ inline void LimitTlsMessages(SSL_CTX* context) {
 }
 
 // Calls session->OnTlsMessage() for each handshake message received. OnTlsMessage() runs within
-// OpenSSL, so it must not close the connection. `session` outlives the connection. Without TLS,
-// does nothing.
+// OpenSSL, so it must not close the connection. `session` must live until FreeEvents() frees the
+// connection. Without TLS, does nothing.
 template <typename Session>
 void ReportTlsMessages(bufferevent* connection, Session* session) {
   SSL* const tls = bufferevent_openssl_get_ssl(connection);
