@@ -261,7 +261,7 @@ void ServerSession::Receive() {
   }
   if (session_ == nullptr && !ReadPreface()) return CloseIfDone();
   received_at_ = server_.clock.Now();
-  is_ping_pending_ = false;
+  pinged_at_ = absl::InfiniteFuture();
   is_in_callback_ = true;
   int error = 0;
   const auto goes_on = [&] {
@@ -374,15 +374,15 @@ void ServerSession::CloseForLimit(Limit limit) {
 
 void ServerSession::Tick() {
   allowance_.Recover();
-  const absl::Duration idle = server_.clock.Now() - received_at_;
+  const absl::Time now = server_.clock.Now();
+  const absl::Duration idle = now - received_at_;
   if (session_ == nullptr) {
     if (idle >= limits_.handshake) CloseForLimit(Limit::kHandshakeTimeout);
     return;
   }
-  if (idle >= limits_.keepalive + limits_.keepalive_timeout)
-    return CloseForLimit(Limit::kKeepalive);
-  if (idle < limits_.keepalive || is_ping_pending_) return;
-  is_ping_pending_ = true;
+  if (now - pinged_at_ >= limits_.keepalive_timeout) return CloseForLimit(Limit::kKeepalive);
+  if (idle < limits_.keepalive || pinged_at_ != absl::InfiniteFuture()) return;
+  pinged_at_ = now;
   nghttp2_submit_ping(session_.get(), NGHTTP2_FLAG_NONE, nullptr);
   Send();
 }

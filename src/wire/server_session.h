@@ -115,8 +115,8 @@ class ServerSession {
   CallBudget continuation_;  // bytes of a header block that has not ended
   FrameAllowance allowance_;
   absl::Time received_at_;
+  absl::Time pinged_at_ = absl::InfiniteFuture();  // nothing was received since; else infinite
   bool has_sent_final_goaway_ = false;
-  bool is_ping_pending_ = false;
   bool is_closing_ = false;  // once the output is sent
   bool is_throttled_ = false;
   bool is_low_priority_ = false;  // read when no other event is due

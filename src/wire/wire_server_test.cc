@@ -256,7 +256,7 @@ TEST_F(WireServerTest, ClosesConnectionsWithoutAPreface) {
 TEST_F(WireServerTest, PingsIdleClientsAndClosesUnresponsiveOnes) {
   WireServerOptions options;
   options.session.keepalive = absl::Milliseconds(10);
-  options.session.keepalive_timeout = absl::Milliseconds(1500);
+  options.session.keepalive_timeout = absl::Milliseconds(500);
   Start(std::move(options));
   const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
   const std::string got = Raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings);
