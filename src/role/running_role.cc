@@ -157,6 +157,7 @@ absl::Status RunningRole::Open(const DemoOverrides& overrides) {
         .folders = {},
         .needs_pods_api = config_.discover_engines == DiscoverEngines::kAuto};
     discovery_ = std::make_unique<EngineDiscovery>(options, clock_, node_->store(), subscriber);
+    MutexLock lock(mutex_);
     wakeable_discovery_ = discovery_.get();
   }
   RETURN_IF_ERROR(OpenGrpcPort());
@@ -226,6 +227,7 @@ absl::Status RunningRole::Connect(const AllowedNamespaces& allowed) {
       }};
   connections_ = std::make_unique<AgentConnections>(options, clock_, fleet_->store, fleet_->leases,
                                                     answers_->signals.store());
+  MutexLock lock(mutex_);
   wakeable_connections_ = connections_.get();
   return absl::OkStatus();
 }
@@ -330,8 +332,11 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   if (node_ != nullptr) node_->store().Close();
   if (fleet_ != nullptr) fleet_->store.Close();
   if (grpc_ != nullptr) grpc_->Drain(left());
-  wakeable_discovery_ = nullptr;
-  wakeable_connections_ = nullptr;
+  {
+    MutexLock lock(mutex_);
+    wakeable_discovery_ = nullptr;
+    wakeable_connections_ = nullptr;
+  }
   std::vector<PeriodicThread*> threads = {reloading_.get(), duplicates_.get(), recording_.get(),
                                           counting_costs_.get()};
   const auto add = [&threads](const std::vector<PeriodicThread*>& more) {
@@ -339,7 +344,7 @@ std::vector<std::string> RunningRole::Drain(absl::Duration timeout) {
   };
   if (node_ != nullptr) add(node_->ReleaseThreads());
   if (discovery_ != nullptr) add({&discovery_->thread()});
-  if (answers_ != nullptr) add(answers_->signals.Threads());
+  if (answers_ != nullptr) add(answers_->signals.ReleaseThreads());
   if (connections_ != nullptr) add(connections_->Threads());
   if (telemetry_ != nullptr) add({telemetry_->thread()});
   return StopAll(threads, left());
@@ -354,13 +359,15 @@ bool RunningRole::FindsEngines() const {
 }
 
 void RunningRole::WakeEngines() {
-  if (EngineDiscovery* const discovery = wakeable_discovery_) discovery->Wake();
-  if (AgentConnections* const connections = wakeable_connections_) connections->WakeEngines();
+  MutexLock lock(mutex_);
+  if (wakeable_discovery_ != nullptr) wakeable_discovery_->Wake();
+  if (wakeable_connections_ != nullptr) wakeable_connections_->WakeEngines();
 }
 
 void RunningRole::WakeReadings() {
   if (node_ != nullptr) node_->Wake();
-  if (AgentConnections* const connections = wakeable_connections_) connections->WakeRenewal();
+  MutexLock lock(mutex_);
+  if (wakeable_connections_ != nullptr) wakeable_connections_->WakeRenewal();
 }
 
 const FleetReader& RunningRole::Readings() const {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/periodic_thread.h"
 #include "model/allowed_namespaces.h"
 #include "role/agent_connections.h"
@@ -93,9 +94,10 @@ class RunningRole {
   Probes probes_;
   std::atomic<bool> drained_ = false;
   std::atomic<bool> is_reload_requested_ = false;
+  Mutex mutex_;
   // Null before they start, and from Drain() on.
-  std::atomic<EngineDiscovery*> wakeable_discovery_ = nullptr;
-  std::atomic<AgentConnections*> wakeable_connections_ = nullptr;
+  EngineDiscovery* wakeable_discovery_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  AgentConnections* wakeable_connections_ ABSL_GUARDED_BY(mutex_) = nullptr;
 
   // A part is null if the role, or its configuration, has none. In dependency order, so that users
   // are destroyed before what they use.

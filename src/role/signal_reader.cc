@@ -31,8 +31,9 @@ SignalReader::SignalReader(const Config& config, const Clock& clock,
       on_new_source_(std::move(on_new_source)),
       store_({.max_gap = options_.max_gap}, [this] { Wake(); }) {}
 
-std::vector<PeriodicThread*> SignalReader::Threads() {
+std::vector<PeriodicThread*> SignalReader::ReleaseThreads() {
   MutexLock lock(mutex_);
+  are_threads_released_ = true;
   if (watch_ == nullptr) return {};
   return {&watch_->thread()};
 }
@@ -40,10 +41,10 @@ std::vector<PeriodicThread*> SignalReader::Threads() {
 void SignalReader::Wake() {
   on_new_source_();
   MutexLock lock(mutex_);
-  if (watch_ == nullptr) {
-    watch_ = std::make_unique<SignalWatch>(options_, clock_, store_);
-  } else {
+  if (watch_ != nullptr) {
     watch_->Wake();
+  } else if (!are_threads_released_) {
+    watch_ = std::make_unique<SignalWatch>(options_, clock_, store_);
   }
 }
 

@@ -41,8 +41,8 @@ class SignalReader {
   }
   SignalStore& store() { return store_; }
   SignalCountsByKind counts() const { return store_.Counts(); }
-  // The threads must be stopped at shutdown.
-  std::vector<PeriodicThread*> Threads();
+  // Returns the threads, for the caller to stop. Starts none afterwards.
+  std::vector<PeriodicThread*> ReleaseThreads();
 
  private:
   void Wake();
@@ -52,6 +52,7 @@ class SignalReader {
   const std::function<void()> on_new_source_;
   SignalStore store_;
   Mutex mutex_;
+  bool are_threads_released_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<SignalWatch> watch_ ABSL_GUARDED_BY(mutex_);  // null: no source was needed yet
 };
 
