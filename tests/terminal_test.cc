@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "app/test_web_documents.h"
+#include "base/bound_port.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -158,14 +159,19 @@ TEST(Top, CtrlZRestoresTheTerminalUntilItContinues) {
 }
 
 TEST(Top, KeepsTheLastRowsWhileTheServerIsAway) {
-  std::optional<TestHttpServer> server(std::in_place, Serving(Reply));
-  const int port = server->port();
-  Top top(port);
+  const auto held = BoundPort::Open("127.0.0.1", 0);  // no other test gets it meanwhile
+  ASSERT_TRUE(held.ok()) << held.status();
+  std::optional<TestHttpServer> server;
+  const auto start = [&] {
+    server.emplace(Serving(Reply), nullptr, "127.0.0.1", "", held->port());
+  };
+  start();
+  Top top(held->port());
   ASSERT_TRUE(top.WaitForFrameWith("shop/llm"));
   server.reset();
   ASSERT_TRUE(top.WaitForFrameWith("Connection refused"));
   EXPECT_THAT(top.Frame()[5], HasSubstr("shop/llm"));
-  server.emplace(Serving(Reply), nullptr, "127.0.0.1", "", port);
+  start();
   EXPECT_TRUE(top.WaitForFrameWith("4 triggers, 1 in trouble"));
   EXPECT_THAT(absl::StrJoin(top.Frame(), "\n"), Not(HasSubstr("Connection refused")));
 }
@@ -228,11 +234,10 @@ TEST(Top, JsonHasTheDocuments) {
   EXPECT_EQ(all["fleet"], json::parse(kTestFleet));
 }
 
-// Returns a port without a server.
-int FreePort() { return TestHttpServer(Serving(Reply)).port(); }
-
 TEST(Top, AnUnreachableServerExits4WithThePortForward) {
-  Top top(FreePort());
+  const auto silent = BoundPort::Open("127.0.0.1", 0);
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  Top top(silent->port());
   EXPECT_EQ(top.process().Wait(), 4);
   EXPECT_THAT(top.process().Err(), HasSubstr("kubectl -n gpu-scaler port-forward"));
   EXPECT_FALSE(absl::StrContains(top.terminal().Output(), kEntered));
@@ -309,7 +314,9 @@ TEST(Explain, BadUsageExits2) {
 }
 
 TEST(Explain, AnUnreachableServerExits4) {
-  const Finished away = RunProgram({"explain", "shop/llm", "--server", UrlOf(FreePort())});
+  const auto silent = BoundPort::Open("127.0.0.1", 0);
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  const Finished away = RunProgram({"explain", "shop/llm", "--server", UrlOf(silent->port())});
   EXPECT_EQ(away.code, 4) << away.out;
   EXPECT_THAT(away.err, HasSubstr("kubectl -n gpu-scaler port-forward"));
 }

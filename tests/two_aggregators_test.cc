@@ -39,7 +39,8 @@ class TwoAggregatorsTest : public EnginePodsTest {
       const size_t at = pair.find('=');
       trigger.metadata[pair.substr(0, at)] = pair.substr(at + 1);
     }
-    const auto client = ScalerClient::Open({.address = aggregator.Address()});
+    const auto client =
+        ScalerClient::Open({.address = aggregator.Address(), .deadline = absl::Seconds(30)});
     EXPECT_TRUE(client.ok()) << client.status();
     return (*client)->GetMetrics(trigger, "keda_gpu_metric");
   }

@@ -231,6 +231,7 @@ TEST(GrpcServer, AllowsAsManyResetsAsAPeerMayHaveStreams) {
   for (uint32_t stream = 1; stream < 2 * kStreams; stream += 2) {
     calls += CallHead(stream, "/externalscaler.ExternalScaler/IsActive") + ResetFrame(stream);
   }
+  client.SetTimeout(SO_RCVTIMEO, absl::Minutes(1));
   client.Send(calls + Encode({FrameType::kPing, 0, 0, std::string(8, 'x')}));
   EXPECT_TRUE(client.Read(FrameType::kPing).has_value()) << "the connection is still there";
   EXPECT_EQ(scaler.server->counts().limits[static_cast<size_t>(Limit::kResets)], 0);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/test_eventually.h"
 #include "base/test_folder.h"
 #include "gtest/gtest.h"
 #include "health.pb.h"
@@ -116,7 +117,10 @@ class GrpcClientTest : public testing::Test {
   class Hang : public ServerCall::Handler {
    public:
     explicit Hang(GrpcClientTest& test) : test_(test) {}
-    void OnMessage(std::string) override { ++test_.hanging_; }
+    void OnMessage(std::string) override {
+      ++test_.hanging_;
+      test_.has_message_ = true;
+    }
     void OnEnd() override { --test_.hanging_; }
 
    private:
@@ -161,6 +165,7 @@ class GrpcClientTest : public testing::Test {
   HealthService health_;  // outlive the server
   ReflectionService reflection_{{"test.A", "test.B"}};
   std::atomic<int> hanging_ = 0;
+  std::atomic<bool> has_message_ = false;
   std::unique_ptr<WireServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
 };
@@ -217,7 +222,7 @@ TEST_F(GrpcClientTest, FinishesCallsWhenTheServerDrains) {
   Start();
   EchoCall call(channel_, "/test.Test/Hang", absl::Milliseconds(500));
   call.Write(HealthRequestOf("x"));
-  WaitUntilHanging(1);
+  ASSERT_TRUE(Eventually([this] { return has_message_.load(); }));
   server_->Drain(absl::Seconds(30));
   EXPECT_EQ(hanging_, 0);
   EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED)

@@ -102,6 +102,18 @@ class FaultTest : public testing::Test {
     return settled - since;
   }
 
+  // Blocks until the agent has sent a heartbeat.
+  static void AwaitHeartbeat(const Server& agent) {
+    const std::string name = "\nkeda_gpu_scaler_telemetry_heartbeats_total ";
+    const auto sent = [&] {
+      const auto page = Request(agent.Port("metrics"), "GET", "/metrics");
+      const size_t at = page.ok() ? page->body.find(name) : std::string::npos;
+      return at == std::string::npos ? -1 : std::atoi(page->body.c_str() + at + name.size());
+    };
+    const int before = sent();
+    EXPECT_TRUE(Eventually([&] { return sent() > before; }));
+  }
+
   std::vector<std::unique_ptr<FleetNode>> nodes_;
   std::vector<std::unique_ptr<Server>> agents_;
   std::unique_ptr<Server> aggregator_;

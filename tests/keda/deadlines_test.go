@@ -19,26 +19,13 @@ import (
 // deadlines of thousands of calls pass together.
 func TestTenThousandPushTriggersOnOneConnectionHitNoLimit(t *testing.T) {
 	t.Parallel()
-	const triggers = 10_000
 	s := startScaler(t, newGpuFile(t, unused()))
 	connection := must(grpc.NewClient(s.address(), grpc.WithTransportCredentials(insecure.NewCredentials())))
 	defer connection.Close()
 	client := pb.NewExternalScalerClient(connection)
-	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(15*time.Second))
-	defer cancel()
-	var ended sync.WaitGroup
-	for i := range triggers {
-		stream := must(client.StreamIsActive(ctx, &pb.ScaledObjectRef{
-			Name: fmt.Sprint("llm-", i), Namespace: "ai", ScalerMetadata: map[string]string{"targetValue": "80"}}))
-		ended.Go(func() {
-			if _, err := stream.Recv(); status.Code(err) != codes.DeadlineExceeded {
-				t.Errorf("trigger %d: %v", i, err)
-			}
-		})
+	if !expireTogether(t, s, client, 15*time.Second) && !expireTogether(t, s, client, time.Minute) {
+		t.Fatal("the streams could not be open all at once")
 	}
-	eventually(t, "all are open", func() bool { return s.streamsOpen("StreamIsActive") == triggers })
-	ended.Wait()
-	eventually(t, "none is open", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
 	if state := connection.GetState(); state != connectivity.Ready {
 		t.Errorf("the connection is %v", state)
 	}
@@ -49,4 +36,37 @@ func TestTenThousandPushTriggersOnOneConnectionHitNoLimit(t *testing.T) {
 			t.Errorf("the limit %s was hit %d times", limit, hits)
 		}
 	}
+}
+
+// expireTogether opens 10,000 streams that end together. Returns false if that took longer than
+// `timeout`.
+func expireTogether(t *testing.T, s *scaler, client pb.ExternalScalerClient, timeout time.Duration) bool {
+	t.Helper()
+	const triggers = 10_000
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	var ended sync.WaitGroup
+	for i := range triggers {
+		stream, err := client.StreamIsActive(ctx, &pb.ScaledObjectRef{
+			Name: fmt.Sprint("llm-", i), Namespace: "ai", ScalerMetadata: map[string]string{"targetValue": "80"}})
+		if err != nil && ctx.Err() == nil {
+			t.Fatal(err)
+		}
+		if err != nil {
+			break
+		}
+		ended.Go(func() {
+			if _, err := stream.Recv(); status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("trigger %d: %v", i, err)
+			}
+		})
+	}
+	areOpen := false
+	for !areOpen && ctx.Err() == nil {
+		areOpen = s.streamsOpen("StreamIsActive") == triggers
+		time.Sleep(50 * time.Millisecond)
+	}
+	ended.Wait()
+	eventually(t, "none is open", func() bool { return s.streamsOpen("StreamIsActive") == 0 })
+	return areOpen
 }

@@ -213,10 +213,13 @@ func TestFloodsTakeLittleMemoryAndDelayNoOtherClient(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			// Other programs may use the CPU for a moment, so one of three attempts must pass.
 			for try := 1; ; try++ {
-				idle, busy := f.effect(t)
+				idle, busy, isLimited := f.effect(t)
 				isFast := busy.p50 <= mostSlowdown*idle.p50 && busy.p99 <= mostSlowdownOf99*idle.p50 && busy.longest <= longestCall
-				if isFast || t.Failed() {
+				if isFast && isLimited || t.Failed() {
 					return
+				}
+				if try == 3 && !isLimited {
+					t.Fatalf("the limit %s is not counted", f.limit)
 				}
 				if try == 3 {
 					t.Fatalf("a bystander's calls take %v; without the flood %v. At most %d times that p50, a p99 of %d times, and %v",
@@ -251,23 +254,23 @@ func (f flood) start(ctx context.Context, address string) (*sync.WaitGroup, *ato
 }
 
 func TestTheScalerEndsUnderAFloodOfConnections(t *testing.T) {
-	const most = 5 * time.Second
-	s := startScaler(t, newGpuFile(t, busyAt(50)))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	all, connected := connectAndReset.start(ctx, s.address())
-	eventually(t, "1,000 connections", func() bool { return connected.Load() >= 1000 })
-	begin := time.Now()
-	s.stop()
-	took := time.Since(begin)
-	cancel()
-	all.Wait()
-	if took > most {
-		t.Errorf("the scaler ended %v after SIGTERM", took)
-	}
+	within(t, 5*time.Second, "the scaler ends after SIGTERM", func() time.Duration {
+		s := startScaler(t, newGpuFile(t, busyAt(50)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		all, connected := connectAndReset.start(ctx, s.address())
+		eventually(t, "1,000 connections", func() bool { return connected.Load() >= 1000 })
+		begin := time.Now()
+		s.stop()
+		took := time.Since(begin)
+		cancel()
+		all.Wait()
+		return took
+	})
 }
 
-// effect measures another client's calls before and during the flood.
-func (f flood) effect(t *testing.T) (idle, busy latencies) {
+// effect measures another client's calls before and during the flood. isLimited: the flood's limit
+// was hit, if it has one.
+func (f flood) effect(t *testing.T) (idle, busy latencies, isLimited bool) {
 	const mostGrowth = 80 // MiB: two addresses with 24,000 streams each take most of it
 	s := startScaler(t, newGpuFile(t, busyAt(50)))
 	must(exec.Command("prlimit", fmt.Sprint("--pid=", s.process.Pid), "--as="+containerBytes).Output())
@@ -288,9 +291,7 @@ func (f flood) effect(t *testing.T) (idle, busy latencies) {
 	if grown > mostGrowth {
 		t.Errorf("the scaler took %d MiB more", grown)
 	}
-	if f.limit != "" && s.hits(f.limit) == 0 {
-		t.Errorf("the limit %s is not counted", f.limit)
-	}
+	isLimited = f.limit == "" || s.hits(f.limit) > 0
 	s.stop()
-	return idle, busy
+	return idle, busy, isLimited
 }
