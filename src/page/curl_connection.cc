@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/hello_request.h"
 #include "page/http_endpoint.h"
 
 namespace gpuscaler {
@@ -30,11 +31,18 @@ std::optional<std::pair<IpAddress, int>> AddressAndPort(const curl_sockaddr& whe
   return std::pair(address, int{ntohs(to.sin6_port)});
 }
 
+void EndAtHelloRequest(int is_sent, int /*version*/, int type, const void* message, size_t size,
+                       SSL* tls, void* /*unused*/) {
+  if (!IsHelloRequest(is_sent, type, message, size)) return;
+  Curl().ssl_set0_rbio(tls, Curl().bio_new(Curl().bio_s_null()));  // nothing is left to read
+}
+
 // With SSL_MODE_AUTO_RETRY, OpenSSL's default, one read does not return while a server sends
 // KeyUpdates: other transfers would wait.
 CURLcode HandleOneTlsMessagePerRead(CURL*, void* context, void*) {
-  Curl().ssl_ctx_ctrl(static_cast<SSL_CTX*>(context), SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY,
-                      nullptr);
+  auto* const tls = static_cast<SSL_CTX*>(context);
+  Curl().ssl_ctx_ctrl(tls, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, nullptr);
+  Curl().ssl_ctx_set_msg_callback(tls, EndAtHelloRequest);
   return CURLE_OK;
 }
 

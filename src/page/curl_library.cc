@@ -47,7 +47,15 @@ void BindAll(void* library, CurlFunctions& curl, std::string& fault) {
   bind("curl_multi_wakeup", curl.multi_wakeup);
   bind("curl_slist_append", curl.slist_append);
   bind("curl_slist_free_all", curl.slist_free_all);
-  curl.ssl_ctx_ctrl = reinterpret_cast<decltype(curl.ssl_ctx_ctrl)>(dlsym(library, "SSL_CTX_ctrl"));
+  const auto bind_if_any = [&](const char* name, auto*& function) {
+    std::string ignored;
+    Bind(library, name, function, ignored);
+  };
+  bind_if_any("BIO_new", curl.bio_new);
+  bind_if_any("BIO_s_null", curl.bio_s_null);
+  bind_if_any("SSL_CTX_ctrl", curl.ssl_ctx_ctrl);
+  bind_if_any("SSL_CTX_set_msg_callback", curl.ssl_ctx_set_msg_callback);
+  bind_if_any("SSL_set0_rbio", curl.ssl_set0_rbio);
 }
 
 Library Load() {

@@ -33,7 +33,11 @@ struct CurlFunctions {
   decltype(&::curl_slist_append) slist_append = nullptr;
   decltype(&::curl_slist_free_all) slist_free_all = nullptr;
   // From the OpenSSL that libcurl uses. Null if it uses another library.
+  decltype(&::BIO_new) bio_new = nullptr;
+  decltype(&::BIO_s_null) bio_s_null = nullptr;
   decltype(&::SSL_CTX_ctrl) ssl_ctx_ctrl = nullptr;
+  decltype(&::SSL_CTX_set_msg_callback) ssl_ctx_set_msg_callback = nullptr;
+  decltype(&::SSL_set0_rbio) ssl_set0_rbio = nullptr;
 };
 
 // Returns UNAVAILABLE with the reason if libcurl.so.4 cannot be loaded. Thread-safe.

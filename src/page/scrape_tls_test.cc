@@ -1,8 +1,10 @@
+#include <future>
 #include <optional>
 #include <string>
 
 #include "absl/time/time.h"
 #include "base/test_ca.h"
+#include "base/test_hello_requests.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "page/curl_connection.h"
@@ -96,6 +98,19 @@ TEST(PageTls, OpenSslReadReturnsAfterEachTlsMessage) {
   ASSERT_EQ(Curl().easy_perform(easy.get()), CURLE_OK);
   ASSERT_TRUE(mode.has_value());
   EXPECT_EQ(*mode & SSL_MODE_AUTO_RETRY, 0);
+}
+
+// They must not block other transfers either.
+TEST(PageTls, ServerCannotProlongTheHandshake) {
+  std::promise<bool> are_refused;
+  const TestHttpServer server([&](TestHttpConnection& connection) {
+    are_refused.set_value(AreHelloRequestsRefused(
+        [&](absl::string_view records) { return connection.Send(records); }));
+  });
+  ScrapeRequest request = RequestTo(server.port());
+  request.server.tls = true;
+  EXPECT_THAT(MessageOf(FetchOnce(request).status()), HasSubstr("it may not speak https"));
+  EXPECT_TRUE(are_refused.get_future().get());
 }
 
 TEST(PageTls, HttpOnHttpsPortAndViceVersaAreErrors) {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "base/bound_port.h"
 #include "base/test_ca.h"
+#include "base/test_hello_requests.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "wire/channel.h"
@@ -154,6 +156,19 @@ TEST_F(ClientSessionTest, TlsHandshakeEndsAtTheConnectTimeout) {
   EXPECT_EQ(Call(target).status,
             absl::UnavailableError(absl::StrCat("cannot connect to ", server.address(),
                                                 ": no answer to the TLS handshake")));
+}
+
+TEST_F(ClientSessionTest, ServerCannotProlongTheTlsHandshake) {
+  std::promise<bool> are_refused;
+  const RawServer server([&](int connection) {
+    are_refused.set_value(AreHelloRequestsRefused([connection](absl::string_view records) {
+      return send(connection, records.data(), records.size(), MSG_NOSIGNAL) > 0;
+    }));
+  });
+  const CallEnd end = Call(TlsTarget(server));
+  EXPECT_EQ(end.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(end.status.message(), HasSubstr("TLS handshake: "));
+  EXPECT_TRUE(are_refused.get_future().get());
 }
 
 TEST_F(ClientSessionTest, ClosesConnectionsWithManyKeyUpdates) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/hello_request.h"
 #include "base/status_macros.h"
 #include "wire/tls_messages.h"
 #include "wire/tls_pem.h"
@@ -24,6 +25,12 @@ bool IsAddress(const std::string& name) {
          inet_pton(AF_INET6, name.c_str(), &address) == 1;
 }
 
+void EndAtHelloRequest(int is_sent, int /*version*/, int type, const void* message, size_t size,
+                       SSL* tls, void* /*unused*/) {
+  if (!IsHelloRequest(is_sent, type, message, size)) return;
+  SSL_set0_rbio(tls, BIO_new(BIO_s_null()));  // nothing is left to read
+}
+
 bool IsWrongName(long verified) {
   return verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH;
 }
@@ -34,6 +41,7 @@ absl::StatusOr<std::shared_ptr<SSL_CTX>> ClientTls(const TlsPems& pems) {
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   LimitTlsMessages(context.get());
+  SSL_CTX_set_msg_callback(context.get(), EndAtHelloRequest);
   SSL_CTX_set_alpn_protos(context.get(), kHttp2, std::size(kHttp2));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   if (pems.ca.empty()) {
