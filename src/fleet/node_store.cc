@@ -254,7 +254,8 @@ void NodeStore::Leave(const std::string& address, const AgentUpdate& update, int
   const auto dropped = session.lines.Pass(update.received_at);
   absl::erase_if(nodes_, [&](const auto& each) {
     const auto& [other, left] = each;
-    if (left.active_agent != address || left.left_at == absl::InfiniteFuture()) return false;
+    if (other == name || left.active_agent != address) return false;
+    if (left.left_at == absl::InfiniteFuture()) return false;
     if (dropped) LogInfo("node_forgotten", {{"node", other}, {"why", left.why_disconnected}});
     Removed(other, generation);
     return true;

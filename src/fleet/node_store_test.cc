@@ -308,6 +308,17 @@ TEST_F(NodeStoreTest, NodeIsForgottenWithItsAgent) {
   EXPECT_EQ(node_store_.generation(), generation_);
 }
 
+// An agent may give any names, and no reading with them.
+TEST_F(NodeStoreTest, AgentMayReturnToANodeThatItLeftAndLeaveAgain) {
+  Report("a:1", "gpu-a");
+  uint64_t instance = 0;
+  for (const char* node : {"gpu-b", "gpu-a", "gpu-c"}) {
+    Received("a:1", {.node = node, .instance = ++instance, .received_at = now_});
+  }
+  EXPECT_THAT(node_store_.Names(), ElementsAre("gpu-a"));
+  EXPECT_EQ(StateOf("gpu-a").why_disconnected, "its agent is of node gpu-c now");
+}
+
 TEST_F(NodeStoreTest, TwoAddressesOfOneAgentCountOnce) {
   for (const char* address : {"10.0.0.7:1", "[fd00::7]:1"}) {
     AgentUpdate update{.node = "gpu-a", .instance = 42, .received_at = now_};
