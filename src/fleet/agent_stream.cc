@@ -53,7 +53,7 @@ std::unique_ptr<WatchCall> AgentStream::NextCall() {
   auto call = std::make_unique<WatchCall>(loop_, options_.connection, address_,
                                           "/gpuscaler.telemetry.v1.NodeTelemetry/Watch", *this);
   MutexLock lock(mutex_);
-  caught_up_ = false;
+  caught_up_ = has_sent_former_pods_ = false;
   call->Begin(FirstSubscription());
   return call;
 }
@@ -73,6 +73,13 @@ wire::Subscription AgentStream::FirstSubscription() {
     wanted.set_lease_seconds(static_cast<uint32_t>(absl::ToInt64Seconds(subscribed_until_ - now)));
   }
   return wanted;
+}
+
+void AgentStream::Replay() {
+  calls_.Restart();
+  reader_.BeginReplay();
+  MutexLock lock(mutex_);
+  newest_ = absl::InfinitePast();
 }
 
 void AgentStream::Subscribe(const CostlyReadings& wanted, absl::Duration lease) {
@@ -101,7 +108,12 @@ void AgentStream::SendFormerPods(const std::vector<Pod>& pods) {
                .owner_listed_since = pod.owner_listed_since},
               *message.add_former_pods());
   }
-  if (!message.former_pods().empty()) calls_.SendAlways(message);
+  if (message.former_pods().empty()) return;
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(has_sent_former_pods_, true)) return;
+  }
+  calls_.SendAlways(message);
 }
 
 absl::Status AgentStream::Take(wire::Telemetry& message) {

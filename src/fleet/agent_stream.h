@@ -57,7 +57,12 @@ class AgentStream : public WatchCall::Receiver {
   // subscription and prolongs the lease by less than 10 s.
   void Subscribe(const CostlyReadings& wanted, absl::Duration lease);
 
+  // Ends the call; the next one requests the whole history. Must be called by the thread of Tick(),
+  // without a lock that the listener takes: blocks until the call has ended.
+  void Replay();
+
   // Sends the owners of the pods that the node had before the agent began, if a call is under way.
+  // Once a call: an agent that does not read could otherwise have us keep more and more.
   void SendFormerPods(const std::vector<Pod>& pods);
 
   StreamCounts counts() const { return calls_.counts(); }
@@ -84,6 +89,7 @@ class AgentStream : public WatchCall::Receiver {
 
   mutable Mutex mutex_;                             // locked after that of calls_
   bool caught_up_ ABSL_GUARDED_BY(mutex_) = false;  // the call has brought the newest reading
+  bool has_sent_former_pods_ ABSL_GUARDED_BY(mutex_) = false;  // on this call
   absl::Time newest_ ABSL_GUARDED_BY(mutex_) =
       absl::InfinitePast();  // when the newest reading was taken
   CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);

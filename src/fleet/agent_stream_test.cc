@@ -61,6 +61,10 @@ class Updates : public AgentListener {
     MutexLock lock(mutex_);
     return lost_.size() < count ? absl::OkStatus() : lost_[count - 1];
   }
+  std::vector<absl::Status> losses() {
+    MutexLock lock(mutex_);
+    return lost_;
+  }
   // Blocks until a message has trouble, for 10 s at most.
   AgentUpdate WaitForTrouble() {
     Wait([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !last_.trouble.empty(); });
@@ -322,6 +326,53 @@ TEST_F(AgentStreamTest, UnchangedSubscriptionIsNotSentAgainWithinSeconds) {
   clock_.Advance(absl::Seconds(10));
   stream->Subscribe({.pcie = true}, absl::Seconds(60));
   EXPECT_TRUE(Eventually([&] { return agent.leases().Subscription(ends).pcie; }));
+}
+
+TEST_F(AgentStreamTest, FormerPodsAreSentOnceACall) {
+  TestAgent agent;
+  agent.Read(1);
+  const auto stream = Watch(agent.address());
+  received_.WaitForReading(1);
+  const auto send = [&](const std::string& name) {
+    stream->SendFormerPods({{.namespace_name = "team-a",
+                             .name = name,
+                             .owners = {{"Deployment", "llama"}},
+                             .owner_listed_since = clock_.Now()}});
+  };
+  const auto has = [&](const std::string& name) {
+    const std::vector<Pod> pods = agent.former_pods();
+    return !pods.empty() && pods[0].name == name;
+  };
+  send("llama-0");
+  EXPECT_TRUE(Eventually([&] { return has("llama-0"); }));
+  send("llama-1");
+  // The next message arrives after it.
+  stream->Subscribe({.pcie = true}, absl::Seconds(60));
+  const auto is_read = [&] { return agent.leases().Subscription(agent.clock().Now()).pcie; };
+  EXPECT_TRUE(Eventually(is_read));
+  EXPECT_TRUE(has("llama-0"));
+  stream->Replay();
+  EXPECT_TRUE(Eventually([&] { return stream->Tick(); }));
+  send("llama-1");
+  EXPECT_TRUE(Eventually([&] { return has("llama-1"); }));
+}
+
+TEST_F(AgentStreamTest, ReplayRequestsTheWholeHistoryAndIsNoLoss) {
+  TestAgent agent;
+  agent.Read(1);
+  const auto stream = Watch(agent.address());
+  received_.WaitForReading(1);
+  agent.Read(2);
+  EXPECT_THAT(received_.WaitForReading(2), testing::ElementsAre(1, 2));
+  stream->Replay();
+  EXPECT_TRUE(stream->Tick()) << "at once";
+  agent.Read(3);
+  EXPECT_THAT(received_.WaitForReading(3), testing::ElementsAre(1, 2, 1, 2, 3));
+  const std::vector<NodeSnapshot> read = received_.snapshots();
+  ASSERT_EQ(read.size(), 5u);
+  EXPECT_EQ(read[3].taken_at - read[2].taken_at, absl::Seconds(1)) << "as they were read";
+  EXPECT_EQ(stream->counts().attempts, 2);
+  EXPECT_THAT(received_.losses(), testing::IsEmpty());
 }
 
 TEST_F(AgentStreamTest, AgentBeforeItsFirstReadingHasNoNode) {

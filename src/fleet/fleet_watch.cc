@@ -70,9 +70,8 @@ void FleetWatch::Tick() {
 
 void FleetWatch::SyncStreams(absl::Time now) {
   const int64_t version = store_.watched_version();
-  if (version == synced_version_ && !restarted_) return;
+  if (version == synced_version_) return;
   synced_version_ = version;
-  restarted_ = false;
   const std::vector<std::string> watched = store_.Watched();
   const std::set<std::string> wanted(watched.begin(), watched.end());
   std::vector<std::shared_ptr<AgentStream>> gone;  // destroyed without the lock
@@ -85,8 +84,6 @@ void FleetWatch::SyncStreams(absl::Time now) {
     gone.push_back(std::move(each->second));
     each = streams_.erase(each);
   }
-  std::erase_if(counts_before_replay_,
-                [&](const auto& entry) { return !wanted.contains(entry.first); });
   for (const std::string& address : watched) {
     auto& stream = streams_[address];
     if (stream != nullptr) continue;
@@ -97,19 +94,15 @@ void FleetWatch::SyncStreams(absl::Time now) {
 
 void FleetWatch::RestartForReplay() {
   const std::vector<std::string> addresses = store_.AgentsToReplay();
-  std::vector<std::shared_ptr<AgentStream>> ended;
+  std::vector<std::shared_ptr<AgentStream>> streams;
   {
     MutexLock lock(mutex_);
     for (const std::string& address : addresses) {
       const auto found = streams_.find(address);
-      if (found == streams_.end()) continue;
-      counts_before_replay_[address] += found->second->counts();
-      ended.push_back(std::move(found->second));
-      streams_.erase(found);
+      if (found != streams_.end()) streams.push_back(found->second);
     }
   }
-  restarted_ |= !ended.empty();
-  ended.clear();  // no further call of the listener
+  for (const auto& stream : streams) stream->Replay();
   for (const std::string& address : addresses) store_.BeginReplay(address);
 }
 
@@ -131,7 +124,7 @@ void FleetWatch::Subscribe(const CostlyReadings& wanted, absl::Duration lease) {
 
 std::map<std::string, StreamCounts> FleetWatch::CountsOfAgents() const {
   MutexLock lock(mutex_);
-  std::map<std::string, StreamCounts> counts = counts_before_replay_;
+  std::map<std::string, StreamCounts> counts;
   for (const auto& [address, stream] : streams_) counts[address] += stream->counts();
   return counts;
 }

@@ -62,14 +62,11 @@ class FleetWatch : public AgentListener {
   PeerAddresses addresses_;
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<AgentStream>> streams_ ABSL_GUARDED_BY(mutex_);
-  // Counts of streams that were ended for a replay, by address.
-  std::map<std::string, StreamCounts> counts_before_replay_ ABSL_GUARDED_BY(mutex_);
   CostlyReadings subscription_ ABSL_GUARDED_BY(mutex_);
   absl::Time subscribed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // Used by tick_thread_ only.
   absl::Time ticked_at_ = absl::InfinitePast();  // the last FleetStore::Tick()
   int64_t synced_version_ = -1;                  // FleetStore::watched_version() of the streams
-  bool restarted_ = false;                       // streams were ended that must begin again
   std::unique_ptr<PeriodicThread> tick_thread_;
 };
 

@@ -89,6 +89,16 @@ class ReconnectingCall {
     if (call_ != nullptr) call_->Cancel();
   }
 
+  // Ends the call under way, and blocks until it has ended. It is not reported as lost, and the
+  // next one may begin at once. Must be called by the thread of Tick().
+  void Restart() {
+    MutexLock lock(mutex_);
+    if (call_ == nullptr || call_ended_) return;
+    is_restarting_ = true;
+    call_->Cancel();
+    while (!call_ended_) ended_.Wait(mutex_);
+  }
+
   // Sends the subscription on the call under way, if there is one. The next call must send it in
   // its first message.
   template <typename Subscription>
@@ -127,18 +137,20 @@ class ReconnectingCall {
     failures_ = 0;
   }
 
-  // Must be called by the call at its end. Passes the reason to `lost`, unless Stop() ended it.
+  // Must be called by the call at its end. Passes the reason to `lost`, unless Stop() or Restart()
+  // ended it.
   void Ended(absl::Status why, absl::FunctionRef<void(const absl::Status& why)> lost) {
-    bool stopping = false;
+    bool is_lost = false;
     {
       MutexLock lock(mutex_);
-      stopping = stopping_;
+      is_lost = !stopping_ && !is_restarting_;
       has_received_ = false;
       if (!cancel_reason_.empty()) why = absl::DeadlineExceededError(cancel_reason_);
       if (absl::IsInvalidArgument(why)) failures_ = kFailuresOfInvalidMessage;
-      next_attempt_ = clock_.Now() + ReconnectDelay(++failures_, Jitter(0, 1));
+      next_attempt_ = clock_.Now();
+      if (!is_restarting_) next_attempt_ += ReconnectDelay(++failures_, Jitter(0, 1));
     }
-    if (!stopping) lost(why);
+    if (is_lost) lost(why);
     MutexLock lock(mutex_);
     call_ended_ = true;
     ended_.NotifyAll();
@@ -170,6 +182,7 @@ class ReconnectingCall {
     began_at_ = received_at_ = now;
     has_received_ = false;
     cancel_reason_.clear();
+    is_restarting_ = false;
     call_ = begin();
     if (call_ == nullptr) return false;
     ++counts_.attempts;
@@ -183,6 +196,7 @@ class ReconnectingCall {
   std::unique_ptr<Call> call_ ABSL_GUARDED_BY(mutex_);  // null: none is under way
   bool call_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_restarting_ ABSL_GUARDED_BY(mutex_) = false;
   std::string cancel_reason_ ABSL_GUARDED_BY(mutex_);  // empty: we have not cancelled it
   absl::Time next_attempt_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;  // in a row

@@ -25,6 +25,10 @@ class TelemetryReader {
   // Begins a new stream: its first message must have the node again.
   void Begin();
 
+  // The next stream repeats readings of this process that count once more, at their own times. The
+  // quotas stay: an agent can cause replays.
+  void BeginReplay() { decoder_ = ReadingDecoder(); }
+
   // Accepts a message, which came at `now`. Must not be called while has_more(). INVALID_ARGUMENT,
   // here and below: no agent of any version sends it, and the stream must end.
   absl::Status Take(telemetry::v1::Telemetry message, absl::Time now);
