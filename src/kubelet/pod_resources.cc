@@ -1,6 +1,5 @@
 #include "kubelet/pod_resources.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -16,11 +15,18 @@ namespace {
 // The list of a dense node, with CPU and memory of every container, exceeds gRPC's 4 MiB.
 constexpr size_t kMaxBytesListed = 16 << 20;
 
-void AddOnce(PodDevice device, PodDevices& pod) {
-  if (std::ranges::find(pod.devices, device) == pod.devices.end()) {
-    pod.devices.push_back(std::move(device));
+// Plugins that share GPUs may have one id for each MiB of memory: a pod has tens of thousands.
+class DistinctDevices {
+ public:
+  void Add(PodDevice device) {
+    if (listed_.insert(device).second) devices_.push_back(std::move(device));
   }
-}
+  std::vector<PodDevice> Take() { return std::move(devices_); }
+
+ private:
+  std::set<PodDevice> listed_;
+  std::vector<PodDevice> devices_;
+};
 
 bool IsNameOf(const std::string& cdi_name, const std::string& device) {
   return absl::EndsWith(cdi_name, absl::StrCat("-", device)) ||
@@ -40,26 +46,26 @@ std::vector<std::string> OwnNames(const v1::ClaimResource& row, std::set<std::st
   return named.empty() ? added : named;
 }
 
-void AddClaim(const std::string& container, const v1::DynamicResource& claim, PodDevices& pod) {
+void AddClaim(const std::string& container, const v1::DynamicResource& claim,
+              DistinctDevices& devices) {
   std::set<std::string> listed;
   for (const v1::ClaimResource& row : claim.claim_resources()) {
-    AddOnce({.container = container,
-             .resource = row.driver_name(),
-             .id = row.device_name(),
-             .claim = absl::StrCat(claim.claim_namespace(), "/", claim.claim_name()),
-             .cdi_names = OwnNames(row, listed)},
-            pod);
+    devices.Add({.container = container,
+                 .resource = row.driver_name(),
+                 .id = row.device_name(),
+                 .claim = absl::StrCat(claim.claim_namespace(), "/", claim.claim_name()),
+                 .cdi_names = OwnNames(row, listed)});
   }
 }
 
-void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
-  for (const v1::ContainerDevices& devices : container.devices()) {
-    for (const std::string& id : devices.device_ids()) {
-      AddOnce({.container = container.name(), .resource = devices.resource_name(), .id = id}, pod);
+void AddDevices(const v1::ContainerResources& container, DistinctDevices& devices) {
+  for (const v1::ContainerDevices& row : container.devices()) {
+    for (const std::string& id : row.device_ids()) {
+      devices.Add({.container = container.name(), .resource = row.resource_name(), .id = id});
     }
   }
   for (const v1::DynamicResource& claim : container.dynamic_resources()) {
-    AddClaim(container.name(), claim, pod);
+    AddClaim(container.name(), claim, devices);
   }
 }
 
@@ -68,11 +74,13 @@ void AddDevices(const v1::ContainerResources& container, PodDevices& pod) {
 std::vector<PodDevices> PodDevicesIn(const ::v1::ListPodResourcesResponse& response) {
   std::vector<PodDevices> pods;
   for (const v1::PodResources& resources : response.pod_resources()) {
-    PodDevices pod = {.namespace_name = resources.namespace_(), .name = resources.name()};
+    DistinctDevices devices;
     for (const v1::ContainerResources& container : resources.containers()) {
-      AddDevices(container, pod);
+      AddDevices(container, devices);
     }
-    pods.push_back(std::move(pod));
+    pods.push_back({.namespace_name = resources.namespace_(),
+                    .name = resources.name(),
+                    .devices = devices.Take()});
   }
   return pods;
 }

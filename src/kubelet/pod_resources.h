@@ -1,6 +1,7 @@
 // Client of the kubelet's PodResources API (proto/podresources.proto): the devices of each pod.
 #pragma once
 
+#include <compare>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct PodDevice {
   // The driver prepared the device for the pod without admin access, so the pod holds it.
   bool is_held = false;
 
-  friend bool operator==(const PodDevice&, const PodDevice&) = default;
+  friend auto operator<=>(const PodDevice&, const PodDevice&) = default;
 };
 
 struct PodDevices {

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kubelet/fake_kubelet.h"
+#include "podresources.pb.h"
 #include "wire/event_loop.h"
 
 namespace gpuscaler {
@@ -54,6 +55,21 @@ TEST_F(PodResourcesTest, ListsTheDevicesOfEachPod) {
   ASSERT_EQ(pods->size(), 2);
   EXPECT_EQ(pods->at(0), (PodDevices{"shop", "web-0", {gpu, nic}}));
   EXPECT_EQ(pods->at(1), (PodDevices{"train", "job-x7k2p", {claimed}}));
+}
+
+// Some plugins have an id for each MiB of a GPU's memory.
+TEST_F(PodResourcesTest, RepeatedIdsOfManyAreListedOnce) {
+  constexpr int kIds = 200'000;
+  ::v1::ListPodResourcesResponse response;
+  auto& devices = *response.add_pod_resources()->add_containers()->add_devices();
+  devices.set_resource_name("volcano.sh/vgpu-memory");
+  for (int i = 0; i < kIds; ++i) devices.add_device_ids(absl::StrCat("GPU-a-", i));
+  devices.add_device_ids("GPU-a-0");
+  const std::vector<PodDevices> pods = PodDevicesIn(response);
+  ASSERT_EQ(pods.size(), 1u);
+  ASSERT_EQ(pods[0].devices.size(), size_t{kIds});
+  EXPECT_EQ(pods[0].devices.front().id, "GPU-a-0");
+  EXPECT_EQ(pods[0].devices.back().id, absl::StrCat("GPU-a-", kIds - 1));
 }
 
 // The fake repeats names in each row, as a kubelet does.
