@@ -22,6 +22,7 @@ void ServerCall::AddTrailer(std::string name, std::string value) {
 
 void ServerCall::SendHeaders() {
   MutexLock lock(mutex_);
+  if (!unread_bytes_.has_value()) return;
   sends_headers_ = true;
   Wake();
 }
@@ -63,6 +64,8 @@ void ServerCall::Finish(const absl::Status& status) {
 }
 
 void ServerCall::FinishNow(const absl::Status& status) {
+  MutexLock lock(mutex_);
+  if (!unread_bytes_.has_value()) return;
   loop_.Post([call = shared_from_this(), status = Unshared(status)] {
     if (call->stream_ != nullptr) call->stream_->FinishNow(status);
   });

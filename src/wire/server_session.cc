@@ -296,8 +296,11 @@ void ServerSession::OnWritable() {
 
 void ServerSession::OnConnectionEvent(short what) {
   if ((what & BEV_EVENT_CONNECTED) != 0) {
-    is_low_priority_ = false;  // libevent has new events for what follows the handshake
-    SetPriority(server_.clock.Now());
+    // libevent has new events for what follows the handshake. They have the normal priority,
+    // deferred callbacks the earlier one, so it must be set in any case.
+    const absl::Time now = server_.clock.Now();
+    is_low_priority_ = !address_.loop_seconds.IsOverdrawn(now);
+    SetPriority(now);
     return;
   }
   if (session_ == nullptr && IsTls()) {

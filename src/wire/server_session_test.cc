@@ -2,20 +2,28 @@
 #include "wire/server_session.h"
 
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <fcntl.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/test_ca.h"
+#include "base/test_eventually.h"
 #include "base/thread_cpu_time.h"
 #include "gtest/gtest.h"
+#include "wire/client_tls.h"
 #include "wire/test_frames.h"
+#include "wire/tls_pem.h"
 
 namespace gpuscaler {
 namespace {
@@ -170,6 +178,59 @@ TEST_F(ServerSessionTest, ClientThatDoesNotReadAnswersIsNotRead) {
     frame = connection.client().Read();
     ASSERT_TRUE(frame.has_value());
   } while (frame->stream != 403);
+}
+
+// Events of low priority are due only when no others are: here they never are.
+TEST_F(ServerSessionTest, ConnectionIsServedInTurnOnceItsAddressHasRecovered) {
+  const TestCa ca("our CA");
+  const TestCertificate pair = ca.Issue("server");
+  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  ASSERT_TRUE(UseCertificate(context.get(), pair.cert, pair.key).ok());
+  ServerContext server{methods_, {.loop_at_once = 10, .loop_per_second = 10}, clock_, log_, loop_};
+  AddressContext address{server};
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  const RawPeer peer(ends[1]);  // closes it, and limits the time of reads
+  std::unique_ptr<ServerSession> session;
+  RunOnLoop([&] {
+    address.loop_seconds.Charge(clock_.Now(), 11);
+    session = std::make_unique<ServerSession>(
+        bufferevent_openssl_socket_new(loop_.base(), ends[0], SSL_new(context.get()),
+                                       BUFFEREVENT_SSL_ACCEPTING,
+                                       BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS),
+        "10.0.0.7", server, address, [&](ServerSession*) { session = nullptr; });
+  });
+  EXPECT_TRUE(Eventually([&] {
+    bool is_overdrawn = true;
+    RunOnLoop([&] { is_overdrawn = address.loop_seconds.IsOverdrawn(clock_.Now()); });
+    return !is_overdrawn;
+  }));
+  const auto trusting = ClientTls({.ca = ca.pem()});
+  ASSERT_TRUE(trusting.ok()) << trusting.status();
+  const auto tls = ClientTlsOf(trusting->get(), "localhost");
+  SSL_set_mode(tls.get(), SSL_MODE_AUTO_RETRY);  // reads beyond the session tickets
+  SSL_set_fd(tls.get(), ends[1]);
+  ASSERT_EQ(SSL_do_handshake(tls.get()), 1);
+  const auto is_answered = [&](const std::string& bytes, char answer) {
+    SSL_write(tls.get(), bytes.data(), static_cast<int>(bytes.size()));
+    char byte = 0;
+    while (SSL_read(tls.get(), &byte, 1) == 1) {
+      if (byte == answer) return true;
+    }
+    return false;
+  };
+  const std::string ping = Encode({FrameType::kPing, 0, 0, std::string(8, 'p')});
+  ASSERT_TRUE(is_answered(absl::StrCat(kPreface, Encode({FrameType::kSettings}), ping), 'p'));
+
+  std::atomic<bool> is_over = false;
+  std::function<void()> again = [&] {
+    if (!is_over) loop_.Post(again);
+  };
+  loop_.Post(again);
+  EXPECT_TRUE(is_answered(Encode({FrameType::kPing, 0, 0, std::string(8, 'q')}), 'q'));
+  is_over = true;
+  RunOnLoop([&] { session = nullptr; });
 }
 
 }  // namespace

@@ -393,6 +393,26 @@ TEST_F(WireServerTest, ClosesConnectionsBeyondItsLimit) {
   EXPECT_EQ(Raw(""), "");
 }
 
+TEST(WireServer, CallMayBeUsedAfterTheServerIsGone) {
+  std::promise<std::shared_ptr<ServerCall>> begun;
+  auto server =
+      WireServer::Start({.bind_address = "127.0.0.1"}, {{"/test.Test/Keep", [&](auto& call) {
+                                                           begun.set_value(call);
+                                                           return std::make_unique<Echo>(call);
+                                                         }}});
+  ASSERT_TRUE(server.ok()) << server.status();
+  RawClient client((*server)->port());
+  client.Begin();
+  client.Send(CallHead(1, "/test.Test/Keep"));
+  const std::shared_ptr<ServerCall> call = begun.get_future().get();
+  *server = nullptr;
+  call->SendHeaders();
+  call->Write("text");
+  call->FinishNow(absl::OkStatus());
+  call->Finish(absl::OkStatus());
+  EXPECT_TRUE(call->is_finished());
+}
+
 TEST_F(WireServerTest, FinishesCallsWhenItDrains) {
   Start();
   Answer answer;
