@@ -34,6 +34,7 @@ std::optional<std::pair<IpAddress, int>> AddressAndPort(const curl_sockaddr& whe
 void EndAtHelloRequest(int is_sent, int /*version*/, int type, const void* message, size_t size,
                        SSL* tls, void* /*unused*/) {
   if (!IsHelloRequest(is_sent, type, message, size)) return;
+  if (Curl().ssl_in_init(tls) == 0) return;                        // it may renegotiate
   Curl().ssl_set0_rbio(tls, Curl().bio_new(Curl().bio_s_null()));  // nothing is left to read
 }
 

@@ -55,6 +55,7 @@ void BindAll(void* library, CurlFunctions& curl, std::string& fault) {
   bind_if_any("BIO_s_null", curl.bio_s_null);
   bind_if_any("SSL_CTX_ctrl", curl.ssl_ctx_ctrl);
   bind_if_any("SSL_CTX_set_msg_callback", curl.ssl_ctx_set_msg_callback);
+  bind_if_any("SSL_in_init", curl.ssl_in_init);
   bind_if_any("SSL_set0_rbio", curl.ssl_set0_rbio);
 }
 

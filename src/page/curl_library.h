@@ -37,6 +37,7 @@ struct CurlFunctions {
   decltype(&::BIO_s_null) bio_s_null = nullptr;
   decltype(&::SSL_CTX_ctrl) ssl_ctx_ctrl = nullptr;
   decltype(&::SSL_CTX_set_msg_callback) ssl_ctx_set_msg_callback = nullptr;
+  decltype(&::SSL_in_init) ssl_in_init = nullptr;
   decltype(&::SSL_set0_rbio) ssl_set0_rbio = nullptr;
 };
 
