@@ -12,7 +12,7 @@
 namespace gpuscaler {
 namespace {
 
-bool IsUtf8(const std::string& text) {
+bool IsJsonText(const std::string& text) {
   try {
     return !nlohmann::json(text).dump().empty();  // throws if it is not
   } catch (const nlohmann::json::type_error&) {
@@ -51,13 +51,16 @@ bool HasInvisible(absl::string_view text) {
 
 void CheckText(absl::string_view text) {
   const std::string line = EscapedLine(text);
-  FUZZ_ASSERT(IsUtf8(line) && !HasInvisible(line));
+  FUZZ_ASSERT(IsUtf8(text) == IsJsonText(std::string(text)));
+  FUZZ_ASSERT(IsJsonText(line) && !HasInvisible(line));
   FUZZ_ASSERT(!absl::StartsWith(line, "::") && !absl::StrContains(line, "##["));
   FUZZ_ASSERT(EscapedLine(line) == line);
   FUZZ_ASSERT(EscapedLines({std::string(text), ""}) == line + "\n\n");
   for (const size_t longest : {1, 10, 200}) {
     const std::string words = PrintableText(text, longest);
-    FUZZ_ASSERT(IsUtf8(words) && !HasInvisible(words) && words.size() <= longest + 3);
+    const std::string beginning = BeginningOf(text, longest);
+    FUZZ_ASSERT(beginning.size() <= longest && (!IsUtf8(text) || IsUtf8(beginning)));
+    FUZZ_ASSERT(IsJsonText(words) && !HasInvisible(words) && words.size() <= longest + 3);
     FUZZ_ASSERT(text.size() > longest || PrintableText(words, longest) == words);
   }
 }

@@ -116,6 +116,23 @@ std::string Escaped(uint32_t character) {
 
 }  // namespace
 
+bool IsUtf8(absl::string_view text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::ranges::all_of(text, is_ascii)) return true;
+  while (!text.empty()) {
+    const size_t bytes = FirstOf(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
+std::string BeginningOf(absl::string_view text, size_t longest) {
+  if (text.size() <= longest) return std::string(text);
+  while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xc0) == 0x80) --longest;
+  return std::string(text.substr(0, longest));
+}
+
 std::string EscapedLine(absl::string_view line) {
   std::string escaped;
   bool only_blanks = true;  // GitHub Actions runs a line that begins with "::" behind blanks

@@ -8,6 +8,12 @@
 
 namespace gpuscaler {
 
+// Returns true if all of it is UTF-8, as protobuf requires of strings.
+bool IsUtf8(absl::string_view text);
+
+// Returns the beginning of a text in UTF-8, at most `longest` bytes of whole characters.
+std::string BeginningOf(absl::string_view text, size_t longest);
+
 // Returns valid UTF-8 of printable characters, at most `longest` bytes, followed by "..." if the
 // text is longer. A "?" replaces each byte that is not UTF-8 and each character that controls a
 // terminal, is invisible or changes the direction of text.

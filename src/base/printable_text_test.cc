@@ -18,6 +18,23 @@ TEST(PrintableText, PrintableUtf8IsUnchanged) {
   }
 }
 
+TEST(PrintableText, Utf8IsRecognized) {
+  for (const char* text : {"", "llama", "caf\xc3\xa9", "\xf0\x9f\xa6\x99\n"}) {
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  for (const char* text : {"\xff", "caf\xe9", "a\xf0\x9f\xa6", "\xc0\x80", "\xed\xa0\x80"}) {
+    EXPECT_FALSE(IsUtf8(text)) << text;
+  }
+}
+
+TEST(PrintableText, BeginningHasWholeCharacters) {
+  EXPECT_EQ(BeginningOf("llama", 9), "llama");
+  EXPECT_EQ(BeginningOf("llama", 3), "lla");
+  EXPECT_EQ(BeginningOf("caf\xc3\xa9!", 4), "caf");
+  EXPECT_EQ(BeginningOf("caf\xc3\xa9!", 5), "caf\xc3\xa9");
+  EXPECT_EQ(BeginningOf("\xf0\x9f\xa6\x99", 3), "");
+}
+
 TEST(PrintableText, ControlAndInvisibleCharactersAreReplaced) {
   const struct {
     const char* name;

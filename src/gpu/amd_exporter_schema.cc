@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable_text.h"
 
 namespace gpuscaler {
 namespace {
@@ -75,7 +76,7 @@ absl::Status DescribeAmdDevice(const ExpositionSample& sample, ExporterDevice& d
     return absl::InvalidArgumentError(
         absl::StrCat(sample.name, ": its label serial_number is longer than any"));
   }
-  device.model = LabelOf(sample, {"card_series", "card_model"}).substr(0, kMaxExporterText);
+  device.model = BeginningOf(LabelOf(sample, {"card_series", "card_model"}), kMaxExporterText);
   int number = 0;
   if (!IsDivided(compute) || !absl::SimpleAtoi(sample.Label("gpu_partition_id"), &number) ||
       number < 0) {
@@ -83,9 +84,9 @@ absl::Status DescribeAmdDevice(const ExpositionSample& sample, ExporterDevice& d
   }
   device.instance = number;
   device.instance_uuid = absl::StrCat(device.uuid, "/", number);
-  device.profile =
-      absl::AsciiStrToUpper(absl::StrCat(compute, " ", sample.Label("gpu_memory_partition_type")))
-          .substr(0, kMaxExporterText);
+  device.profile = BeginningOf(
+      absl::AsciiStrToUpper(absl::StrCat(compute, " ", sample.Label("gpu_memory_partition_type"))),
+      kMaxExporterText);
   return absl::OkStatus();
 }
 

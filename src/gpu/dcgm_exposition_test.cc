@@ -117,7 +117,7 @@ TEST(DcgmExposition, LinesOfOtherDevicesAreIgnored) {
 
 TEST(DcgmExposition, PagesOfNoExporterAreErrors) {
   std::string many;
-  for (int i = 0; i <= 1024; ++i) {
+  for (int i = 0; i <= 512; ++i) {
     many += DcgmLine("DCGM_FI_DEV_GPU_TEMP", InstanceLabels(0, kTestUuid0, i), "5");
   }
   const struct {
@@ -134,7 +134,7 @@ TEST(DcgmExposition, PagesOfNoExporterAreErrors) {
       {DcgmLine("DCGM_FI_DEV_GPU_UTIL",
                 DcgmLabels(0, kTestUuid0) + PodLabels(std::string(300, 'x')), "1"),
        "name no pod"},
-      {many, "more than 1024 GPUs"},
+      {many, "more than 512 GPUs"},
   };
   for (const auto& row : rows) {
     const absl::Status status =

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable_text.h"
 #include "model/pod.h"
 
 namespace gpuscaler {
@@ -64,7 +65,7 @@ std::string DcgmKey(const ExpositionSample& sample) {
 // No exposition has UUIDs of instances. Theirs begin here as in drivers before 470.
 absl::Status DescribeDcgmDevice(const ExpositionSample& sample, ExporterDevice& device) {
   device.uuid = LabelOf(sample, kUuid);
-  device.model = sample.Label("modelName").substr(0, kMaxExporterText);
+  device.model = BeginningOf(sample.Label("modelName"), kMaxExporterText);
   if (device.uuid.size() > kMaxExporterId ||
       !absl::SimpleAtoi(sample.Label("gpu"), &device.index) || device.index < 0 ||
       device.index > kMaxExporterIndex) {

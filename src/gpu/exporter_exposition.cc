@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable_text.h"
 #include "base/status_macros.h"
 #include "gpu/exporter_schema.h"
 #include "model/pod.h"
@@ -23,7 +24,7 @@ class ExporterReader {
     if (key.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(Found* const found, FindOrAdd(sample, key));
     if (page_.driver_version.empty()) {
-      page_.driver_version = LabelOf(sample, schema_.driver_version).substr(0, kMaxExporterText);
+      page_.driver_version = BeginningOf(LabelOf(sample, schema_.driver_version), kMaxExporterText);
     }
     ASSIGN_OR_RETURN(ExporterHolder* const holder, HolderOf(sample, found->device));
     const ExporterMetric* const metric = MetricOf(schema_, sample.name);

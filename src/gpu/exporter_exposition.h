@@ -54,8 +54,9 @@ struct ExporterExposition {
 
 struct ExporterSchema;
 
-// More than any node has: 16 GPUs of 8 instances are 128.
-constexpr size_t kMaxExporterDevices = 1024;
+// More than any node has: 16 GPUs of 8 instances are 128. A reading has 1,024 at most, with the
+// GPUs that the instances divide.
+constexpr size_t kMaxExporterDevices = 512;
 constexpr size_t kMaxExporterHolders = 1024;  // per device
 
 // Parses an exposition. A shared device has a line for each of its pods. Each of these has the

@@ -118,6 +118,7 @@ std::vector<ExporterDevice> ExporterSource::AddLost(std::vector<ExporterDevice> 
                       devices[i].instance.has_value() != known.instance.has_value();
     }
     if (divided_anew || now - entry.second.seen_at > kKeepLost) return true;
+    if (devices.size() == kMaxExporterDevices) return false;
     devices.push_back(known);
     devices.back().values = {};
     return false;

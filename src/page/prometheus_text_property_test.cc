@@ -40,7 +40,11 @@ std::string LabelPattern(const std::string& name, const std::string& value) {
 }
 
 constexpr char kLabelName[] = "[a-zA-Z_][a-zA-Z0-9_]*";
-constexpr char kLabelValue[] = R"re((?:[^"\\]|\\.)*)re";
+// UTF-8 (RFC 3629, section 4), with a backslash before quotes and backslashes.
+constexpr char kLabelValue[] =
+    R"re((?:[^"\\\x80-\xff]|\\[\x00-\x7f]|\\?(?:[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf])re"
+    R"re(|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2})re"
+    R"re(|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}))*)re";
 
 std::string LineText() {
   const std::string label = LabelPattern(kLabelName, kLabelValue);

@@ -161,6 +161,8 @@ TEST(PrometheusText, ErrorsNameTheLineAndTheMistake) {
       {"no quotes", "a{x=y} 1\n", "=\"value\" of a label expected at character 5"},
       {"no closing quote", "a{x=\"y} 1\n", "value of a label without closing quote at character 5"},
       {"an escaped closing quote", "a{x=\"y\\\"} 1\n", "value of a label without closing quote"},
+      {"Latin-1", "a{x=\"caf\xe9\"} 1\n", "value of a label that is not UTF-8 at character 5"},
+      {"half a character", "a{x=\"\xe9\x80\"} 1\n", "value of a label that is not UTF-8"},
       {"no brace", "a{x=\"y\" 1\n",
        "labels without an end: \",\" or \"}\" expected at character 9"},
       {"no comma", "a{x=\"y\" z=\"1\"} 1\n", "expected at character 9"},

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable_text.h"
 #include "base/status_macros.h"
 
 namespace gpuscaler {
@@ -154,9 +155,13 @@ class SampleLine {
     const char* const from = at_;
     while (at_ != end_ && *at_ != '"') at_ += *at_ == '\\' && end_ - at_ > 1 ? 2 : 1;
     label.escaped_value = {from, static_cast<size_t>(at_ - from)};
-    if (Skip('"')) return absl::OkStatus();
+    if (!Skip('"')) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("value of a label without closing quote ", Position(from - 1)));
+    }
+    if (IsUtf8(label.escaped_value)) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("value of a label without closing quote ", Position(from - 1)));
+        absl::StrCat("value of a label that is not UTF-8 ", Position(from - 1)));
   }
 
   const char* const begin_;
