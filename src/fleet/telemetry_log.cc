@@ -194,6 +194,11 @@ void TelemetryLog::Begin(Cursor& cursor, wire::Telemetry& message) const {
   ReadingDecoder decoder = before_;
   auto snapshot = decoder.Decode(Parsed(entry->whole.empty() ? entry->bytes : entry->whole), {});
   while (++entry != later) snapshot = decoder.Decode(Parsed(entry->bytes), {});
+  if (!snapshot.ok()) {  // the same limits end the reader's stream
+    cursor.next = End();
+    *message.add_readings() = WholeReading(*encoder_.last());
+    return;
+  }
   const wire::Reading reading = WholeReading(*snapshot);
   const bool is_missed = is_new && attributed_ && !IsAttributed(*snapshot);
   if (is_missed && attributed_->taken_us() < reading.taken_us()) {

@@ -84,6 +84,16 @@ TEST_F(TelemetryLogTest, NewReaderGetsThePastThenNewReadings) {
   EXPECT_THAT(reader.seen, testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
+// Such a GPU file, for example. The reader refuses it, and the agent goes on.
+TEST_F(TelemetryLogTest, ReadingThatReadersRefuseIsSentAllTheSame) {
+  Read(1, 1025);
+  TelemetryLog::Cursor cursor{.history = kHorizon};
+  Telemetry message;
+  log_.AppendNew(cursor, message);
+  ASSERT_EQ(message.readings_size(), 1);
+  EXPECT_EQ(message.readings(0).gpus_size(), 1025);
+}
+
 TEST_F(TelemetryLogTest, ReaderBeginsAtItsHistory) {
   for (int i = 0; i < 100; ++i) Read(i);
   Reader reader{.cursor = {.history = 3 * kLogTick}};
