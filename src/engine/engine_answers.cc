@@ -1,6 +1,7 @@
 #include "engine/engine_answers.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/number_text.h"
@@ -10,12 +11,14 @@ namespace {
 
 using Number = std::optional<double>;
 
+Number Finite(double number) { return std::isfinite(number) ? Number(number) : std::nullopt; }
+
 Number Times(double factor, Number number) {
-  return number.has_value() ? Number(factor * *number) : std::nullopt;
+  return number.has_value() ? Finite(factor * *number) : std::nullopt;
 }
 
 Number Sum(Number a, Number b) {
-  return a.has_value() && b.has_value() ? Number(*a + *b) : std::nullopt;
+  return a.has_value() && b.has_value() ? Finite(*a + *b) : std::nullopt;
 }
 
 // Returns the first limit above 0.

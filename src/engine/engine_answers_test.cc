@@ -71,6 +71,14 @@ TEST(EngineAnswers, UnreportedValueIsUnknownNotZero) {
   }
 }
 
+TEST(EngineAnswers, SumBeyondAllNumbersIsUnknown) {
+  StoredReadings readings;
+  readings.AddReading(Second(0), {.waiting = 1e308, .running = 1e308});
+  EXPECT_THAT(
+      Answers({.metric = EngineMetric::kRequestsInFlight}, readings.all(), absl::ZeroDuration()),
+      testing::ElementsAre(std::nullopt));
+}
+
 // The pressure (docs/demand.md).
 TEST(EngineAnswers, PressureIsTheMaximumOfCacheAndRequests) {
   const TimedReading reading{
