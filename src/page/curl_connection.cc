@@ -40,7 +40,7 @@ void EndAtHelloRequest(int is_sent, int /*version*/, int type, const void* messa
 
 // With SSL_MODE_AUTO_RETRY, OpenSSL's default, one read does not return while a server sends
 // KeyUpdates: other transfers would wait.
-CURLcode HandleOneTlsMessagePerRead(CURL*, void* context, void*) {
+CURLcode LimitTlsMessages(CURL*, void* context, void*) {
   auto* const tls = static_cast<SSL_CTX*>(context);
   Curl().ssl_ctx_ctrl(tls, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, nullptr);
   Curl().ssl_ctx_set_msg_callback(tls, EndAtHelloRequest);
@@ -56,8 +56,8 @@ CurlConnection::CurlConnection(CurlEasy& easy, const ServerAddress& server) : se
   easy.Set(CURLOPT_CONNECT_TO, connect_to_);
   easy.Set(CURLOPT_OPENSOCKETFUNCTION, &CurlConnection::OnOpen);
   easy.Set(CURLOPT_OPENSOCKETDATA, this);
-  if (Curl().ssl_ctx_ctrl != nullptr) {
-    easy.Set(CURLOPT_SSL_CTX_FUNCTION, &HandleOneTlsMessagePerRead);
+  if (Curl().ssl_ctx_ctrl != nullptr && Curl().ssl_set0_rbio != nullptr) {
+    easy.Set(CURLOPT_SSL_CTX_FUNCTION, &LimitTlsMessages);
   }
   easy.SetTls(server.identity);
 }

@@ -28,7 +28,8 @@ event_base* NewBase() {
 }  // namespace
 
 void FreeEvents::operator()(bufferevent* connection) const {
-  // libevent reads once more from a connection with a deferred callback that is due.
+  // libevent reads once more from a connection with a deferred callback that is due. The object of
+  // its message callback may be gone by then.
   SSL* const tls = bufferevent_openssl_get_ssl(connection);
   if (tls != nullptr) SSL_set_msg_callback(tls, nullptr);
   bufferevent_free(connection);
