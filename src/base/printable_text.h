@@ -1,4 +1,4 @@
-// Makes untrusted text safe for logs, messages and terminals.
+// Untrusted text: whether it is UTF-8, and a form that is safe for logs, messages and terminals.
 #pragma once
 
 #include <string>

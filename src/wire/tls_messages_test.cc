@@ -13,6 +13,7 @@
 #include "base/test_ca.h"
 #include "base/test_eventually.h"
 #include "gtest/gtest.h"
+#include "wire/client_tls.h"
 #include "wire/event_loop.h"
 #include "wire/test_key_updates.h"
 #include "wire/tls_pem.h"
@@ -25,16 +26,11 @@ struct Session {
   std::atomic<int> messages = 0;
 };
 
-struct FreeTls {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  void operator()(SSL* tls) const { SSL_free(tls); }
-};
-
 // libevent reads such a connection once more: it holds it for the deferred callback.
 TEST(TlsMessages, NoneIsReportedFromAFreedConnection) {
   const TestCa ca("our CA");
   const TestCertificate pair = ca.Issue("server");
-  const std::unique_ptr<SSL_CTX, FreeTls> server(SSL_CTX_new(TLS_server_method()));
+  const std::shared_ptr<SSL_CTX> server(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   ASSERT_TRUE(UseCertificate(server.get(), pair.cert, pair.key).ok());
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -51,7 +47,7 @@ TEST(TlsMessages, NoneIsReportedFromAFreedConnection) {
     ReportTlsMessages(connection.get(), &session);
     bufferevent_enable(connection.get(), EV_READ | EV_WRITE);
   });
-  const std::unique_ptr<SSL_CTX, FreeTls> trusting(SSL_CTX_new(TLS_client_method()));
+  const std::shared_ptr<SSL_CTX> trusting(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   const std::unique_ptr<SSL, FreeTls> client(SSL_new(trusting.get()));
   SSL_set_fd(client.get(), ends[1]);
   ASSERT_EQ(SSL_connect(client.get()), 1);
